@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.client.limits.test_stopping import BTC, ETH, table
+from tests.client.limits.test_stopping import table
+from tests.client.limits.world import BTC, ETH
 from toolkit import Limits, orders
 from toolkit.client.io.flow import RandomFloat, Sleep
 from toolkit.client.limits import order_limits, stopping
@@ -25,16 +26,6 @@ from toolkit.venue.local import LocalVenue
 
 FAR = {"BUY": "60000", "SELL": "65000"}
 SIDES = pytest.mark.parametrize("side", ["BUY", "SELL"])
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    """A venue where only the test trades. Up to 5 BTC, or ETH, are filled."""
-    with LocalVenue(clock="manual", market=False) as made:
-        for name, bid, ask in ((BTC, "62400", "62600"), (ETH, "2440", "2460")):
-            made.control.add_liquidity(name, "SELL", ask, "5")
-            made.control.add_liquidity(name, "BUY", bid, "5")
-        yield made
 
 
 @pytest.fixture

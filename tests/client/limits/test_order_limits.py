@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
@@ -23,15 +22,6 @@ from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
 OTHER = {"BUY": "SELL", "SELL": "BUY"}
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    """A venue where nobody trades but the test; anything of up to 5 BTC is filled."""
-    with LocalVenue(clock="manual", market=False) as made:
-        for side, price in (("SELL", "62600"), ("BUY", "62400")):
-            made.control.add_liquidity(BTC, side, price, "5")
-        yield made
 
 
 def run_flow(world: World, flow: Any) -> str:
@@ -234,18 +224,6 @@ def test_the_loss_of_a_day_refuses_what_opens_and_survives_a_restart(venue: Loca
     venue.advance("25h")
     with toolkit.connect(**given) as s:
         assert s.buy(BTC, "0.01")
-
-
-def test_transfers_are_no_loss_and_no_gain(venue: LocalVenue) -> None:
-    with toolkit.connect(venue=venue, limits=Limits(max_loss=50, max_daily_loss=50)) as s:
-        s.buy(BTC, "0.01")
-        s.exchange.withdraw(destination=str(s.account), amount="1000")
-        assert s.buy(BTC, "0.01")
-        venue.control.fund(str(s.account), "5000")
-        s.buy(BTC, "0.2")
-        s.close_position(BTC)
-        with pytest.raises(LimitReached, match="equity fell by"):
-            s.buy(BTC, "0.01")
 
 
 def test_what_cant_be_checked_is_not_sent(venue: LocalVenue) -> None:

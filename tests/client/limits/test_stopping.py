@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import toolkit
+from tests.client.limits.world import BTC, ETH
 from toolkit import Limits, orders
 from toolkit.client.limits.stopping import COLUMNS, WORKING
 from toolkit.errors import InputError, LimitReached, OutcomeUnknown, TimedOut
@@ -19,18 +20,6 @@ from toolkit.research import live
 from toolkit.research.strategy import Strategy
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-
-BTC, ETH = "BTCUSDC", "ETHUSDC"
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    """A venue where nobody trades but the test; anything of up to 5 BTC, or ETH, is filled."""
-    with LocalVenue(clock="manual", market=False) as made:
-        for name, bid, ask in ((BTC, "62400", "62600"), (ETH, "2440", "2460")):
-            made.control.add_liquidity(name, "SELL", ask, "5")
-            made.control.add_liquidity(name, "BUY", bid, "5")
-        yield made
 
 
 @pytest.fixture
@@ -85,16 +74,6 @@ def test_nothing_to_stop_is_an_empty_table(s: Session) -> None:
     found = s.stop_all(flatten=True)
     assert found.empty
     assert list(found) == list(COLUMNS)
-
-
-def test_a_position_larger_than_the_largest_order_is_closed_in_parts(venue: LocalVenue, s: Session) -> None:
-    most = s.product(BTC).max_order_quantity
-    venue.control.fund(str(s.account), "900000000")
-    for side, price in (("SELL", "62600"), ("BUY", "62400")):
-        venue.control.add_liquidity(BTC, side, price, str(3 * most))
-    for quantity in (most, most / 2):
-        s.buy(BTC, quantity)
-    assert table(s.stop_all(flatten=True)) == [("position", BTC, "LONG", float(most) * 1.5, "CLOSED")]
 
 
 def test_what_the_book_does_not_take_is_left(venue: LocalVenue, s: Session) -> None:

@@ -15,7 +15,7 @@ from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL,
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
+from toolkit.venue.risk.ledger import BANKRUPTCY, LIQUIDATION_FEE, LP_VAULT
 
 D = Decimal
 
@@ -81,20 +81,6 @@ def test_nothing_is_sold_below_the_bankruptcy_price(play: Play) -> None:
     assert play.kinds("ann")[-2:] == [(LIQUIDATION_FEE, -int(fee * MICRO)), ("REALIZED_PNL", -1_500 * MICRO)]
     taker = D("0.4") * 57_100 * D("0.0006")  # what the vault takes over costs its own fee only
     assert play.balance("ann") == (3_000 - 1_160 - 1_500) * MICRO - int((fee + taker) * MICRO)
-
-
-def test_orders_in_the_positions_direction_go_first_and_others_stay(play: Play) -> None:
-    play.placed("zoe", "BUY", "2", 57_500)
-    play.placed("ann", "SELL", "0.5", 70_000)
-    play.fund(100, "ann")
-    play.placed("ann", "BUY", "0.001", 50_000)
-    play.oracle(55_200)  # the mark is the mean of this and of the book's median, the last price of 60,000
-    assert steps(play, "ann")[0].mark == 576_000
-    reasons = {
-        order.reason for order in play.core.state.history.orders.of(play.address("ann")) if order.price == 500_000
-    }
-    assert reasons == {"the position is being liquidated"}
-    assert play.account("ann").status == NORMAL
 
 
 @pytest.mark.parametrize("by", ["hand", "time"])
@@ -189,24 +175,6 @@ def test_each_of_several_liquidations_goes_on_at_its_own_times(side: int, falls:
     play.advance(60_000)
     times = {name: [step.time - began for step in steps(play, name)] for name in ("ann", "cyd", "dan")}
     assert times == {"ann": [0, 30_000, 60_000], "cyd": [5_000, 35_000, 65_000], "dan": [12_000, 42_000]}
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize("side", [1, -1])
-def test_the_equity_curve_has_the_moments_where_a_liquidation_began_and_ended(side: int, isolated: bool) -> None:
-    play = Play(lp_slice=0)
-    opened(play, side, quantity="10", isolated=isolated)
-    play.fund(5_000_000, "zoe")
-    play.placed("zoe", "BUY" if side > 0 else "SELL", "20", 60_000 - side * 2_990)
-    play.advance(10_001)
-    began = play.now
-    play.oracle(60_000 - side * 2_500)
-    curve = play.core.state.history.equity[play.address("ann")]
-    assert (curve[-1].time, curve[-1].ratio >= RATE) == (began, True)
-    play.advance(9_999)
-    play.oracle(60_000 - side * 1_000)
-    assert (curve[-1].time, curve[-1].ratio < RATE) == (began + 9_999, True)
-    assert play.account("ann").status == NORMAL
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -315,22 +283,6 @@ def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once
     assert [later - earlier for earlier, later in itertools.pairwise(times)] == [30_000] * 8 + [0]
 
 
-def test_a_recovery_between_slices_ends_the_liquidation() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(30_360, "ann")
-    play.fund(5_000_000, "bob", "zoe")
-    play.trade("ann", "bob", "10", 60_000)
-    play.placed("zoe", "BUY", "20", "57010")
-    play.oracle(57_100)
-    assert play.account("ann").status == LIQUIDATING
-    play.oracle(59_000)
-    assert play.account("ann").status == NORMAL
-    assert play.core.state.liquidations == {}
-    play.advance(60_000)
-    assert len(steps(play, "ann")) == 1
-
-
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(side: int, isolated: bool) -> None:
@@ -360,62 +312,6 @@ def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price
     assert play.fills("ann")[-1].type == play.fills("bob")[-1].type == ADL
     assert play.core.state.markets[BTC].open_interest == 0
     assert play.core.state.accounts[ledger.CLEARING].balance == 0
-
-
-def test_six_accounts_are_deleveraged_in_the_published_order() -> None:
-    # scores grow with leverage: 2 is first with all of its 10, then 5 with 10 of its 20
-    play = Play(lp_capital=0)
-    play.oracle(3_000, ETH)
-    play.fund(1_000_000, "short", "other")
-    sizes = {"a1": 10, "a2": 10, "a3": 20, "a4": 30, "a5": 20, "a6": 10}
-    stakes = {"a1": 6_000, "a2": 2_000, "a3": 40_000, "a4": 15_000, "a5": 8_000, "a6": 9_000}
-    for name, size in sizes.items():
-        play.fund(stakes[name] + size, name)
-        play.trade(name, "other", size, 3_000, ETH)
-    play.fund(4_000, "weak")
-    play.trade("other", "weak", "20", 3_000, ETH)
-    play.oracle(3_180, ETH)
-    assert [(play.name(step.counterpart), step.quantity) for step in steps(play, "weak")] == [
-        ("a2", 10_000),
-        ("a5", 10_000),
-    ]
-    assert play.position("a5", ETH).long.size == 10_000
-    assert play.balance("weak") >= 0
-
-
-def test_a_deleveraged_counterpart_never_gives_more_than_it_has() -> None:
-    play = Play(lp_capital=0)
-    play.oracle(60_000)
-    play.fund(3_036, "ann")
-    play.fund(3_500, "bob")
-    play.trade("ann", "bob", "1", 60_000)
-    play.oracle(3_000, ETH)
-    # bob loses his margin in ETH while ann goes far below nothing
-    play.fund(50_000, "zoe")
-    play.trade("bob", "zoe", "1", 3_000, ETH)
-    play.oracle(20_000)
-    [step] = steps(play, "ann")
-    assert step.where == "ADL"
-    assert play.balance("bob") >= 0
-    assert play.account("bob").status == NORMAL
-
-
-def test_what_nobody_can_pay_is_owed_by_insurance() -> None:
-    play = Play(lp_capital=0)
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(3_036, "ann")
-    play.fund(30_500, "bob")
-    play.fund(1_000_000, "zoe")
-    play.trade("ann", "bob", "1", 60_000)
-    play.trade("bob", "zoe", "10", 3_000, ETH)
-    play.oracle(200, ETH)
-    assert play.balance("bob") >= 0
-    play.oracle(10_000)
-    assert play.balance("ann") == 0
-    insurance = play.core.state.accounts[INSURANCE].balance
-    paid = sum(amount for name in ("ann", "bob") for kind, amount in play.kinds(name) if kind == BANKRUPTCY)
-    assert insurance == -paid
 
 
 @pytest.mark.parametrize("price", [57_500, 56_000])
@@ -532,66 +428,6 @@ def test_orders_that_a_liquidation_left_without_cover_are_cancelled() -> None:
     assert BANKRUPTCY not in dict(play.kinds("ann"))
 
 
-def test_a_liquidation_of_cross_positions_cancels_the_orders_that_hold_margin_for_isolated_ones() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.oracle(2_500, ETH)
-    play.fund(4_000, "ann")
-    play.fund(1_000_000, "bob")
-    play.isolated("ann", ETH)
-    play.trade("ann", "bob", "1", 60_000)
-    play.placed("ann", "BUY", "5", 2_400, ETH)
-    play.oracle("56500")
-    assert steps(play, "ann")
-    assert play.account("ann").orders == {}
-
-
-def test_the_fee_of_a_take_over_is_rounded_up_for_who_pays_and_down_for_the_vault() -> None:
-    play = Play()
-    play.oracle("60000.1")
-    play.fund("91.5", "ann")
-    play.fund(1_000_000, "bob")
-    play.leverage("ann", 40)
-    play.trade("ann", "bob", "0.037", "60000.1")
-    play.oracle("58128.3")
-    [step] = steps(play, "ann")
-    table = play.core.risk_index.tables[BTC]
-    exact = D(table.maintenance(step.quantity * step.price * table.unit)) * 5 / 1000
-    assert exact != int(exact)
-    charged = -dict(play.kinds("ann"))[LIQUIDATION_FEE]
-    received = {entry.kind: entry.amount for entry in ledger.entries(play.core, LP_VAULT)}[LIQUIDATION_FEE]
-    assert (charged, received) == (int(exact) + 1, int(exact))
-    assert ledger.entries(play.core, ledger.ROUNDING)[-1].amount == 1
-
-
-def test_the_lp_vault_takes_no_more_than_its_limit() -> None:
-    play = Play(lp_capital=2_000 * MICRO)
-    play.oracle(60_000)
-    play.fund(3_036, "ann")
-    play.fund(1_000_000, "bob")
-    play.trade("ann", "bob", "1", 60_000)
-    play.oracle(57_700)
-    # five times 2,000 USDC are 0.173 BTC at mark, a fee of little comes on top afterwards
-    assert [(step.where, step.quantity) for step in steps(play, "ann")] == [("LP_VAULT", 173), ("ADL", 827)]
-    vault = play.core.state.accounts[LP_VAULT]
-    assert account_margin.held(vault.positions[BTC], 57_700 * 1_000) <= 10_000 * MICRO
-
-
-def test_a_short_is_liquidated_above_its_entry() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(3_036, "ann")
-    play.fund(1_000_000, "bob", "zoe")
-    play.placed("bob", "BUY", "1", 60_000)
-    play.placed("ann", "SELL", "1", 60_000)
-    play.placed("zoe", "SELL", "1", "62400")
-    play.oracle("62222.2")
-    assert steps(play, "ann") == []
-    play.oracle("62222.3")
-    assert brief(play, "ann") == [("BOOK", 1000, 624_000)]
-    assert play.balance("ann") == 600 * MICRO - 37_440_000, "less the taker fee"
-
-
 def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
     ann = play.account("ann")
     ledger.deposit(play.core, ann, 50_000)
@@ -625,25 +461,6 @@ def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(p
     play.advance(120_000)
     assert (vault.positions[BTC].long.size, vault.orders) == (0, {})
     assert "unwind" not in play.core.state.schedule
-
-
-def test_an_order_of_the_lp_vault_follows_the_mark_and_is_never_worse(play: Play) -> None:
-    play.oracle(57_500)
-    play.advance(60_000)
-    vault = play.core.state.accounts[LP_VAULT]
-    [order] = vault.orders.values()
-    play.oracle(57_600)
-    assert (order.price, order.leaves) == (576_000, 348)
-    play.placed("zoe", "BUY", "1", 57_599.9)
-    assert order.leaves == 348
-    play.oracle(57_400)
-    assert order.price == 576_000, "better than mark"
-    play.placed("zoe", "BUY", "0.1", 57_600)
-    assert order.leaves == 248
-    assert play.fills(LP_VAULT)[-1].fill_price == 576_000
-    play.oracle(57_700)
-    assert play.core.books[BTC].asks.best == order.price == play.core.state.markets[BTC].mark > 576_000
-    play.core.check()
 
 
 def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:

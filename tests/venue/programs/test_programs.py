@@ -169,7 +169,7 @@ def test_a_builder_bracket_is_placed_for_the_trader(desk: Desk) -> None:
     assert len(desk.venue.host.core.state.accounts[desk.masters[0].address.lower()].orders) == 2
 
 
-def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None:
+def test_the_rates_and_orders_of_a_builder_have_their_own_refusals(desk: Desk) -> None:
     venue, trader, builder = desk.venue, desk.masters[0], desk.masters[1]
     register = {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"}
     permit = {
@@ -180,20 +180,13 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
         "validitySeconds": 60,
         "dexChain": "Testnet",
     }
-    end = {"type": "revokeAgentToBuilder", "dexChain": "Testnet"}
-    refused(trader.do(venue, permit), TxCode.UNKNOWN_BUILDER)
-    refused(trader.do(venue, end), TxCode.NO_BUILDER_GRANT)
     assert builder.do(venue, register)["code"] == 0
     assert "Acme" in refused(builder.do(venue, register), TxCode.BUILDER_REGISTERED)
     text = refused(trader.do(venue, {**permit, "maxFeeRate": "0.0011"}), TxCode.FEE_RATE_ABOVE_CAP)
     assert "maxFeeRate 0.0011 is above the environment's cap 0.001" in text
     for fine in ("0.000000001", "0.001" + "0" * 34 + "1"):
         refused(trader.do(venue, {**permit, "maxFeeRate": fine}), TxCode.FEE_RATE_TOO_PRECISE)
-    refused(trader.do(venue, {**permit, "agentAddress": desk.agents[0].address}), TxCode.AGENT_OF_TRADER)
-    refused(trader.do(venue, {**permit, "agentAddress": builder.address}), TxCode.AGENT_IS_MASTER)
-    refused(builder.do(venue, permit), TxCode.BUILDER_IS_TRADER)
     assert trader.do(venue, permit)["code"] == 0
-    refused(desk.masters[2].do(venue, permit), TxCode.AGENT_OF_OTHER_TRADER)
     agent = Signer(development.account(20))
     order = {
         "type": "placeBuilderOrder",
@@ -211,21 +204,6 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
     assert answer.status == 200
     with pytest.raises(ValueError, match="reduceOnly"):
         agent.request(both)
-    venue.advance("61s")
-    text = agent.do(venue, order)["message"]
-    assert "expired at" in text
-    assert trader.do(venue, permit)["code"] == 0
-    assert trader.do(venue, end)["code"] == 0
-    texts = {
-        agent.do(venue, order)["message"],
-        desk.agents[0].do(venue, order)["message"],
-        trader.do(venue, order)["message"],
-    }
-    assert len(texts) == 3
-    assert all(each.startswith("signature verification failed") for each in texts)
-    assert any("was revoked at" in each for each in texts)
-    assert any("trader's own agent" in each for each in texts)
-    assert any("master wallet" in each for each in texts)
 
 
 def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_settled() -> None:
@@ -312,23 +290,6 @@ def test_who_may_sign_an_action_follows_from_its_declaration(desk: Desk, action:
             with pytest.raises(WireError) as caught:
                 core.authorize(core, submit)
             assert caught.value.code == SIGNATURE
-
-
-def test_agents_end_by_expiry_replacement_and_revocation(desk: Desk) -> None:
-    first, second = desk.agents[0], Signer(development.account(30))
-    trade = {"type": "cancelAll", "symbolCode": 1}
-    assert desk.approve(desk.masters[0], second, agentName="desk", validitySeconds=60)["code"] == 0
-    assert first.do(desk.venue, trade)["code"] == second.do(desk.venue, trade)["code"] == 0
-    desk.venue.advance("60s")
-    assert second.do(desk.venue, trade)["code"] == 0, "the last moment still counts"
-    desk.venue.advance("1ms")
-    assert "expired at" in second.do(desk.venue, trade)["message"]
-    assert desk.approve(desk.masters[0], second)["code"] == 0
-    assert "was replaced at" in first.do(desk.venue, trade)["message"]
-    desk.approve(desk.masters[0], second, agentAddress="0x" + "0" * 40)
-    assert "was revoked at" in second.do(desk.venue, trade)["message"]
-    desk.venue.advance("7d")
-    assert "expired at" in desk.agents[1].do(desk.venue, trade)["message"], "validity 0 is 7 days"
 
 
 def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> None:
@@ -449,23 +410,6 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.balance(desk.masters[0].address) == 9_900 * USDC
 
 
-def test_cash_that_a_sub_vault_gets_is_no_profit_of_its_own(desk: Desk) -> None:
-    vault, agent = desk.vault(), desk.agents[0]
-    child = str(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=vault)["data"]["vault"])
-    move = {"type": "vaultRebalance", "from": vault, "to": child, "amount": "600", "currencyCode": 1}
-    assert agent.do(desk.venue, move)["code"] == 0
-
-    def figures(address: str, kind: str) -> str:
-        return str(desk.info("/info/vault/history", f"vaultAddress={address}&type={kind}")[-1]["value"])
-
-    assert [figures(each, kind) for each in (vault, child) for kind in ("tvl", "pnl")] == ["1000", "0", "600", "0"]
-    assert agent.do(desk.venue, {**move, "from": child, "to": vault, "amount": "100"})["code"] == 0
-    desk.venue.control.fund(child, "5")
-    assert [figures(each, "pnl") for each in (vault, child)] == ["5", "5"]
-    assert agent.do(desk.venue, {"type": "vaultClose"}, vault=child)["code"] == 0
-    assert [figures(each, "pnl") for each in (vault, child)] == ["5", "5"]
-
-
 def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: Desk) -> None:
     vault = desk.vault(0, "100")
     assert desk.leave(0, vault, "99.999999")["code"] == 0
@@ -479,18 +423,6 @@ def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: 
     assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["price"] == "1000000000000"
     desk.venue.advance("2h")
     desk.venue.control.state_hash()
-
-
-def test_a_ruined_vault_has_no_room_for_endless_shares(desk: Desk) -> None:
-    vault = desk.vault(0, "100")
-    for loss, deposit in (("99.9999", "9000"), ("8999.9999", "9000")):
-        spend = {"type": "withdraw", "destination": desk.masters[3].address, "amount": loss}
-        assert desk.venue.control.act(vault, spend)["code"] == 0  # stands for a loss
-        answer = desk.join(1, vault, deposit)
-        desk.venue.control.fund(desk.masters[1].address, deposit)
-        desk.venue.control.state_hash()
-    assert "may have 1000000000000" in refused(answer, TxCode.VAULT_WORTHLESS)
-    assert desk.venue.host.core.state.vaults[vault.lower()].shares < 10**18
 
 
 def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> None:
@@ -519,17 +451,6 @@ def test_a_closed_vault_tells_what_its_shares_got(desk: Desk) -> None:
     assert told == ["CLOSE", "300", "200", "1.5", "5"]
     detail = desk.info("/info/vault/detail", f"vaultAddress={vault}")
     assert (detail["price"], detail["tvl"], detail["status"]) == ("1.5", "0", "CLOSED")
-
-
-def test_a_vault_with_a_position_is_not_closed(desk: Desk) -> None:
-    vault = desk.vault()
-    trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.01")]}
-    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), TxCode.VAULT_NOT_FLAT)
-    assert "open orders" in text
-    assert desk.place(1, "SELL", "0.01")["code"] == 0
-    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), TxCode.VAULT_NOT_FLAT)
-    assert "a position in BTCUSDC" in text
 
 
 def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain(desk: Desk) -> None:

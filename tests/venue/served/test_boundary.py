@@ -258,18 +258,3 @@ def test_a_log_line_says_who_did_what_and_shows_no_secret(venue: LocalVenue) -> 
     assert "WebSocket /ws/dex refused: " in lines[5]
     assert len(lines) == 6
     assert served.control_token not in "".join(lines)
-
-
-def test_health_and_readiness_are_told(served: Served) -> None:
-    for path in ("/health", "/ready"):
-        answer = httpx.get(served.base_url + path)
-        assert (answer.status_code, answer.json()["data"]["behindMs"]) == (200, 0)
-
-
-def test_a_binary_message_of_a_client_is_refused_in_words_and_the_next_text_is_taken(served: Served) -> None:
-    with open_feed(f"{served.ws_url}/ws/dex") as feed:
-        feed.send(b'{"method":"ping"}')
-        refusal = json.loads(feed.recv(timeout=20))
-        assert (refusal["success"], refusal["message"]) == (False, "messages are JSON text, not binary")
-        feed.send('{"method":"ping"}')
-        assert feed.recv(timeout=20) == '{"channel":"pong"}'

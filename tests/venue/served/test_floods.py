@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect as open_feed
 
 from tests.venue.quiet import venue  # a fixture
@@ -27,7 +26,7 @@ from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import bounded_http
 from toolkit.venue.served.application import LARGE
 from toolkit.venue.served.boundary import ServeSettings
-from toolkit.venue.served.bounded_feed import MAX_PARTS, Share
+from toolkit.venue.served.bounded_feed import Share
 from toolkit.venue.served.lanes import FairQueue, Lane, Places
 
 __all__ = ["venue"]
@@ -162,19 +161,6 @@ def test_the_eleventh_feed_of_an_address_is_refused_by_default(venue: LocalVenue
             assert "pong" in str(feed.recv(timeout=20))
         with open_feed(url) as refused:
             assert "An address may have 10" in str(refused.recv(timeout=20))
-
-
-@pytest.mark.parametrize("parts", [MAX_PARTS, MAX_PARTS + 1])
-def test_a_message_in_very_many_parts_ends_the_connection(venue: LocalVenue, parts: int) -> None:
-    text = '{"method": "ping"}'
-    pieces = [text, *[""] * (parts - 2)]  # the client ends a message with an empty part
-    with venue.serve() as served, open_feed(f"{served.ws_url}/ws/dex") as feed:
-        with contextlib.nullcontext() if parts <= MAX_PARTS else pytest.raises(ConnectionClosed) as closed:
-            feed.send(pieces)
-            assert "pong" in str(feed.recv(timeout=20))
-        if closed is not None:
-            assert closed.value.rcvd is not None
-            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "a message has at most 64 parts")
 
 
 def test_a_burst_of_messages_is_answered_whole_and_refused_as_published(venue: LocalVenue) -> None:

@@ -125,23 +125,6 @@ def test_a_lane_rests_twice_as_long_as_it_worked_while_one_that_it_gives_way_to_
             each.stop()
 
 
-def test_a_lane_that_is_full_answers_503_and_names_the_number(
-    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lanes, "WAITING", 0)
-
-    async def run() -> Answer:
-        lane = Lane("orders", venue.host.gateway)
-        try:
-            return await lane.answer(withdrawals(1)[0])
-        finally:
-            lane.stop()
-
-    answer = asyncio.run(run())
-    assert answer.status == 503
-    assert json.loads(answer.body)["message"].startswith("0 requests wait here already (orders)")
-
-
 def test_a_venue_that_fails_is_answered_500_and_the_next_request_is_answered(
     venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import subprocess
@@ -25,7 +24,6 @@ from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab.ticker import Steps
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import server
 from toolkit.venue.served.server import Served
 
 WALLET = "/info/account/wallet"
@@ -288,24 +286,3 @@ def test_running_out_of_file_descriptors_is_reported_once_and_survived() -> None
         process.terminate()
         assert process.wait(20) == 0
         assert process.stderr.read() == ""
-
-
-def test_a_server_that_stops_while_none_are_left_says_nothing_of_its_closed_socket() -> None:
-    """Each attempt to accept is planned again: 128 tracebacks came at the end, and nobody who read them."""
-    said: list[object] = []
-
-    class Loop(asyncio.SelectorEventLoop):
-        def default_exception_handler(self, context: dict[str, Any]) -> None:
-            said.append(context["exception"])
-
-    wrong, loop = ValueError("Invalid file descriptor: -1"), Loop()
-    try:
-        with socket.socket() as listener:
-            handle = server._report_descriptors(listener)
-            handle(loop, {"exception": wrong})
-        assert said == [wrong]
-        handle(loop, {"exception": wrong})
-        handle(loop, {"exception": KeyError("other")})
-        assert len(said) == 2
-    finally:
-        loop.close()

@@ -14,7 +14,7 @@ def deeds(world: World) -> set[str]:
     return {line.split(": ", 1)[1] for line in world.story if line[0].isdigit()}
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", [0, 10])
 def test_clients_and_venue_agree_after_every_bad_day(tmp_path: Path, first: int) -> None:
     done: set[str] = set()
     states: set[IntentState] = set()

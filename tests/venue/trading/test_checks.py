@@ -94,7 +94,7 @@ def references(core: Core, product: Product) -> dict[str, Decimal]:
     return {name: Decimal(product.price_text(value)) for name, value in ticks.items()}
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.one_of(items, sound_items()))
 def test_checks_and_venue_agree_on_every_order(
     item: dict[str, Any],
@@ -115,7 +115,7 @@ def test_checks_and_venue_agree_on_every_order(
         assert refusal.code != TxCode.PRE_TRADE_RULE, refusal.reason
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.one_of(items, sound_items()))
 def test_the_nearest_values_of_a_failure_pass_its_rule(item: dict[str, Any]) -> None:
     product = CORE.products[item["symbolCode"]]

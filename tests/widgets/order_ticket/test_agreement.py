@@ -95,7 +95,7 @@ DRAFTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(fields=DRAFTS)
 def test_ticket_and_venue_agree(situation: Situation, fields: dict[str, Any]) -> None:
     venue, session, ticket = situation.venue, situation.session, situation.ticket
