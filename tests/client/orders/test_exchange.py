@@ -48,6 +48,12 @@ def test_every_action_has_a_method_with_signature_and_docstring() -> None:
         assert inspect.signature(method).return_annotation == "Receipt"
 
 
+def test_a_docstring_says_which_fields_of_an_order_are_required() -> None:
+    lines = str(Exchange.place_order.__doc__).splitlines()
+    assert "    symbolCode: a 64-bit whole number of 1 or more (required)" in lines
+    assert "    clOrdId: a 64-bit whole number" in lines
+
+
 def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
 

@@ -296,7 +296,7 @@ class Delivery:
             if intent.settled:
                 return self._reconciler.result_or_raise(intent)
             # In another state than asked for: another process is resolving it and may have sent a copy.
-            in_doubt = in_doubt or intent.state in ARRIVED
+            in_doubt = intent.state in ARRIVED
             demanded: float | None = None
             try:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
