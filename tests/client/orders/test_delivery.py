@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -324,28 +325,20 @@ def test_writes_on_mainnet_need_a_confirmation() -> None:
     assert buy(session(fake, environment="mainnet", confirm=True))
 
 
-def test_the_client_waits_before_the_venue_refuses_for_the_rate() -> None:
+@pytest.mark.parametrize(("each_ms", "back_ms", "waits"), [(0, 0, [0.1, 0.2]), (100, 3_600_000, [])])
+def test_the_client_waits_before_the_venue_refuses_for_the_rate_whatever_the_clock_shows(
+    each_ms: int, back_ms: int, waits: list[float]
+) -> None:
     fake, clock = FakeVenue(), Clock()
     s = session(fake, clock=clock, rates={"placeOrder": Rate(per_second=10, burst=2)})
-    waits: list[float] = []
-    s._driver._sleep = waits.append
-    s._driver._runtime = Runtime(clock.now_ms, elapsed=lambda: 5)
-    for _ in range(4):
-        buy(s)
-    assert waits == [pytest.approx(0.1), pytest.approx(0.2)]
-
-
-def test_a_clock_that_is_set_back_makes_no_request_wait() -> None:
-    fake, clock = FakeVenue(), Clock()
-    s = session(fake, clock=clock, rates=Rate(per_second=10, burst=2))
-    waits: list[float] = []
-    s._driver._sleep = waits.append
-    elapsed = iter(range(0, 10**9, 100))
+    waited: list[float] = []
+    s._driver._sleep = waited.append
+    elapsed = count(5, each_ms)
     s._driver._runtime = Runtime(clock.now_ms, elapsed=lambda: next(elapsed))
     for _ in range(4):
         buy(s)
-        clock.now -= 3_600_000
-    assert waits == []
+        clock.now -= back_ms
+    assert waited == pytest.approx(waits)
 
 
 Change = Callable[[dict[str, Any]], httpx.Response | None]

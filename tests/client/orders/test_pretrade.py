@@ -76,27 +76,6 @@ def hold(session: Session, other: Session, quantity: int) -> None:
         getattr(session, open_)("XRPUSDC", amount, price="0.62")
 
 
-def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, alice: Session) -> None:
-    before = len(alice.intents())
-    for call in (alice.exchange.set_leverage,):
-        with pytest.raises(CheckFailed, match="leverage 41x is above 40x, the most BTCUSDC allows") as caught:
-            call("BTCUSDC", "41")
-        assert caught.value.failures[0].nearest == ("40",)
-    assert len(alice.intents()) == before
-    venue.control.fund(str(alice.account), "3000000")
-    alice.exchange.set_leverage("XRPUSDC", "20")
-    alice.buy("XRPUSDC", "3000000", price="0.6")  # 1.8 M USDC: below table 2's first floor, 2 M
-    alice.exchange.set_leverage("XRPUSDC", "21")
-    alice.exchange.set_leverage("XRPUSDC", "20")
-    alice.buy("XRPUSDC", "1000000", price="0.6")  # 2.4 M USDC
-    with pytest.raises(CheckFailed, match="leverage 21x is above 20x"):
-        alice.exchange.set_leverage("XRPUSDC", "21")
-    answer = venue.control.act(str(alice.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
-    assert answer["txCode"] == TxCode.LEVERAGE_TOO_HIGH, "the venue agrees"
-    alice.cancel_all("XRPUSDC")
-    alice.exchange.set_leverage("XRPUSDC", "21")
-
-
 KINDS: dict[str, dict[str, Any]] = {
     "LIMIT": {"price": "60000"},
     "MARKET": {},
