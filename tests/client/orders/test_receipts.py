@@ -42,15 +42,15 @@ def test_a_receipt_follows_its_order(alice: toolkit.Session, bob: toolkit.Sessio
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
 def test_a_receipt_never_stands_for_another_order_that_got_its_id(
-    venue: LocalVenue, s: toolkit.Session, side: Literal["BUY", "SELL"]
+    venue: LocalVenue, alice: toolkit.Session, side: Literal["BUY", "SELL"]
 ) -> None:
     """A venue that was started again, or set back, gives out its order ids again."""
     before = venue.snapshot()
     earlier, later = ("30000", "29000") if side == "BUY" else ("90000", "91000")
-    old = s.place(orders.order("BTCUSDC", side, "0.01", earlier))
+    old = alice.place(orders.order("BTCUSDC", side, "0.01", earlier))
     assert old.status == "NEW"
     venue.revert(before)
-    new = s.place(orders.order("BTCUSDC", side, "0.02", later))
+    new = alice.place(orders.order("BTCUSDC", side, "0.02", later))
     assert new.order_id == old.order_id
     old.refresh()
     assert Decimal(old.rows[0]["price"]) == Decimal(earlier), "what was last known of its own order"
