@@ -107,7 +107,7 @@ def follow(
     symbols: products to follow (default: all).
     when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
     accounts: funded development accounts. `options` are further ones of LocalVenue (journal, wire …).
-    timeout: seconds to wait for the first books.
+    timeout: seconds to wait for the next one of the first books and prices (10).
 
     Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
     """
@@ -168,14 +168,15 @@ class Following:
             self._follow("book", product, self.upstream.stream.order_book(product.symbol, depth=DEPTH))
             self._follow("trades", product, self.upstream.stream.trades(product.symbol))
             self._follow("ticker", product, self.upstream.stream.ticker(product.symbol))
-        waited = 0.0
+        waited, missing = 0.0, len(self._waiting)
         while not self._ready.wait(0.05) and waited < timeout:
-            waited += 0.05
+            waited = waited + 0.05 if len(self._waiting) == missing else 0.0
+            missing = len(self._waiting)
             for live in self._lives:
                 _ = live.state  # reads what has come, where the other venue is in this process
         if not self._ready.is_set():
-            missing = ", ".join(sorted(f"{what} of {symbol}" for symbol, what in self._waiting))
-            raise StaleData(f"{self.upstream.environment.base_url} sent nothing within {timeout:g} s: {missing}")
+            left = ", ".join(sorted(f"{what} of {symbol}" for symbol, what in self._waiting))
+            raise StaleData(f"{self.upstream.environment.base_url} sent nothing within {timeout:g} s: {left}")
 
     def _follow(self, what: str, product: Product, live: Live) -> None:
         self._lives.append(live)

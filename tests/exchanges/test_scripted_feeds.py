@@ -382,6 +382,24 @@ def test_what_does_not_come_is_named_after_the_time_that_was_given(listed: dict[
     assert known.closed == 1
 
 
+def test_the_first_books_may_take_longer_while_one_comes_after_the_other(
+    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream, looks = Upstream(listed, BTC, ETH, begun=False), list[View]()
+    missing = [(what, symbol) for symbol in (BTC, ETH) for what in BEGINNING]
+
+    def look(view: View) -> str:
+        looks.append(view)
+        if len(looks) % 6 == 0 and missing:  # with each look at all of them one more has come
+            what, symbol = missing.pop()
+            upstream.send(what, "snapshot", *BEGINNING[what], symbol=symbol)
+        return "live"
+
+    monkeypatch.setattr(View, "state", property(look))
+    with follow(upstream, timeout=0.12) as venue:  # three looks
+        assert (venue.following.state, missing) == ("live", [])
+
+
 def test_ten_seconds_are_waited_for_the_first_books_by_default(
     listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
 ) -> None:
