@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything here."""
     for item in items:
-        if HERE in Path(item.path).parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
 
 

@@ -17,7 +17,7 @@ from toolkit.classroom.roster import Roster
 from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START
 
-ROSTER = Roster.create(["Cyd", "Ann", "Bo"])
+ROSTER = Roster(["Cyd", "Ann", "Bo"], ["c", "a", "b"], development.MNEMONIC)
 NOTHING = {"equity": 1000.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0, "left_out": 0.0}
 
 

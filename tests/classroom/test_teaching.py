@@ -16,12 +16,13 @@ from toolkit.classroom import lesson as module
 from toolkit.classroom.class_routes import board
 from toolkit.classroom.lesson import TRADING, Lesson
 from toolkit.classroom.roster import Roster
+from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, RealClock
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.risk import ledger
 
 NAMES = ["Cyd", "Ann", "Bo"]
-ROSTER = Roster.create(NAMES)
+ROSTER = Roster(NAMES, ["c", "a", "b"], development.MNEMONIC)
 
 
 def made(**options: Any) -> Lesson:

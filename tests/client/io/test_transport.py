@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import socket
+import ssl
 import threading
 import time
 import tracemalloc
@@ -185,6 +186,17 @@ def test_a_refused_connection_on_loopback_is_not_sent() -> None:
     transport = HttpTransport("http://127.0.0.1:9", timeout=2)
     with pytest.raises(errors.NotSent, match=r"did not leave for http://127\.0\.0\.1:9"):
         transport.send(GET)
+    transport.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "loaded"), [("http://127.0.0.1:9", False), ("https://127.0.0.1:9", True), ("http://venue.example", True)]
+)
+def test_certificates_are_loaded_unless_nothing_can_be_encrypted(url: str, loaded: bool) -> None:
+    transport = HttpTransport(url)
+    context: ssl.SSLContext = transport._client("Client", transport)._transport._pool._ssl_context
+    assert (context.cert_store_stats()["x509_ca"] > 0) == loaded
+    assert context.verify_mode is ssl.CERT_REQUIRED
     transport.close()
 
 

@@ -13,7 +13,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import dask.dataframe
 import duckdb
 import pandas as pd
 import pytest
@@ -136,6 +135,8 @@ def test_amounts_can_be_exact(session: toolkit.Session, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
 def test_other_tools_read_it(session: toolkit.Session, tmp_path: Path) -> None:
+    import dask.dataframe  # here, as it takes a second, which each worker would spend when it collects
+
     with record(session, tmp_path, ["BTCUSDC", "SOLUSDC"], channels=["trades"], rows_per_file=5) as recorder:
         advance(session)
         assert len(recorder.files) > 2
