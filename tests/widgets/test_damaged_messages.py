@@ -244,9 +244,9 @@ def run(count: int, seed: int, wire: Any) -> Counter[str]:
         return going.damager.done
 
 
-@pytest.mark.parametrize(("wire", "count"), [("published", 150), ("extended", 150)])
-def test_hundreds_of_damaged_messages_hurt_nothing(wire: str, count: int) -> None:
-    assert len(run(count, 20_260, wire)) > 20
+@pytest.mark.parametrize("wire", ["published", "extended"])
+def test_a_hundred_damaged_messages_hurt_nothing(wire: str) -> None:
+    assert len(run(100, 20_260, wire)) > 20
 
 
 @pytest.mark.slow

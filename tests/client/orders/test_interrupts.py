@@ -62,13 +62,16 @@ def unsynchronised(empty: Path, path: Path) -> SqliteLedger:
     return ledger
 
 
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("script", [[], ["answer lost"]])
-def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script: list[str], tmp_path: Path) -> None:
+def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(
+    durable: bool, script: list[str], stride: int, tmp_path: Path
+) -> None:
     assert session(FakeVenue()).buy("BTCUSDC", "0.01", price="60000")  # imports what is imported on first use
     empty = tmp_path / "empty.db"
     SqliteLedger(empty).close()
-    count, interrupted, stride = 0, 0, 17 if durable else 7
+    count, interrupted = 0, 0
     while True:
         count += stride
         fake = FakeVenue(list(script))

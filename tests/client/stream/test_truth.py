@@ -7,6 +7,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -160,10 +161,21 @@ def shared(live_rows: list[dict[str, Any]], answered: list[dict[str, Any]]) -> b
     return True
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(steps)
 @example([("oracle", 0, "", 15, 0), ("big", 1, "SELL", 0, 1)])  # liquidated to an equity of 0
 def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -> None:
+    compare(activity)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(steps)
+def test_live_objects_equal_the_venue_after_every_command_of_hundreds_of_stories(activity: list[Any]) -> None:
+    compare(activity)
+
+
+def compare(activity: list[Any]) -> None:
     watch = Watch()
     watch.check()
     for step in activity:

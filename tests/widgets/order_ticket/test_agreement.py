@@ -95,9 +95,20 @@ DRAFTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=50)
 @given(fields=DRAFTS)
 def test_ticket_and_venue_agree(situation: Situation, fields: dict[str, Any]) -> None:
+    agree(situation, fields)
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(fields=DRAFTS)
+def test_ticket_and_venue_agree_on_hundreds_of_drafts(situation: Situation, fields: dict[str, Any]) -> None:
+    agree(situation, fields)
+
+
+def agree(situation: Situation, fields: dict[str, Any]) -> None:
     venue, session, ticket = situation.venue, situation.session, situation.ticket
     venue.revert(situation.snapshot)
     ticket.take(Choice("", fields))
