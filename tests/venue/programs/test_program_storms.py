@@ -244,7 +244,7 @@ class Storm:
             assert all(holding.shares > 0 and holding.cost >= 0 for holding in vault.holders.values())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) -> None:
     storm = Storm(seed)
     for _ in range(900):
