@@ -259,7 +259,7 @@ class _Http:
             return self._clients[owner]
 
     def _verify(self) -> ssl.SSLContext | bool:
-        """Return how certificates are verified: to load the roots takes 20 ms, and nothing is encrypted on loopback."""
+        """Return how to verify certificates. Loading the roots takes 20 ms, and http:// on this machine needs none."""
         bare = is_loopback(self.base_url) and urlsplit(self.base_url).scheme == "http"
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if bare else True
 
