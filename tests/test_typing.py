@@ -236,7 +236,8 @@ def completions(code: str) -> set[str]:
         ("s.aio.stream.", {"order_book", "trades"}),
         ("s.venue.control.set_o", {"set_oracle"}),
         ("toolkit.orders.bu", {"buy"}),
-        ("s.klines('BTCUSDC').", {"groupby", "resample"}),
+        # jedi reads all of pandas for it
+        pytest.param("s.klines('BTCUSDC').", {"groupby", "resample"}, marks=pytest.mark.slow),
     ],
 )
 def test_editors_complete_names_and_arguments(code: str, offered: set[str]) -> None:

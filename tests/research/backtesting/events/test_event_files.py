@@ -26,6 +26,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "impact": {"impact": "2s", "latency": ("20ms", "20ms")},
 }
 
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)]
+
 
 class Quotes(Strategy):
     """Quotes both sides at and behind the best price, stops its losses, and crosses now and then."""
@@ -100,7 +102,7 @@ def run(given: Any, settings: dict[str, Any], strategy: type[Quotes] = Quotes) -
 
 @pytest.mark.parametrize("name", list(SETTINGS))
 @pytest.mark.parametrize("feed_ms", [0, 60])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *MORE_SEEDS])
 def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: float, seed: int) -> None:
     events = market(seed, feed_ms=feed_ms)
     whole = run(events, SETTINGS[name])
@@ -114,7 +116,7 @@ def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: floa
 
 
 @pytest.mark.parametrize("name", list(SETTINGS))
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
 def test_how_far_ahead_fills_are_looked_for_changes_nothing(
     name: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +140,7 @@ class Bars(Quotes):
 
 
 @pytest.mark.parametrize("feed_latency", [None, "40ms"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *MORE_SEEDS])
 def test_bars_of_files_are_those_of_the_events_at_once(seed: int, feed_latency: str | None) -> None:
     events = market(seed, feed_ms=30)
     settings = {"interval": "1s", "feed_latency": feed_latency}
