@@ -10,9 +10,43 @@ import pytest
 import toolkit
 from toolkit.session import Session
 from toolkit.widgets.base_panel.panel import REFRESHER, Panel
+from toolkit.widgets.panels.dashboard import Dashboard
 
 BTC, ETH = "BTCUSDC", "ETHUSDC"
 PARTS = ["header", "candles", "order_book", "ticket", "blotter", "account", "trades"]
+
+
+def shown(dashboard: Any, name: str) -> dict[str, Any]:
+    """The traits of a panel as the dashboard has them."""
+    part = getattr(dashboard, name)
+    named = {full.partition("__")[2]: full for full in dashboard.keys if full.startswith(f"{name}__")}
+    assert {"view", "lock", "problem", "beat", "picture"} <= set(named)
+    assert not {"comm", "layout", "_esm", "_css"} & set(named)
+    return {trait: (getattr(dashboard, full), getattr(part, trait)) for trait, full in named.items()}
+
+
+def agrees(dashboard: Any) -> bool:
+    for panel in dashboard.panels:
+        REFRESHER.remove(panel)  # so that no other thread changes one of the two
+    dashboard.refresh()
+    return all(one == other for name in PARTS for one, other in shown(dashboard, name).values())
+
+
+class Refreshed(Dashboard):
+    """A dashboard whose panel another thread changes after the values that it starts with were read."""
+
+    def add_traits(self, **traits: Any) -> None:
+        self.trades.problem = "meanwhile"
+        super().add_traits(**traits)
+
+
+def test_what_changes_while_the_dashboard_is_made_or_switched_is_shown(session: Session) -> None:
+    dashboard: Any = Refreshed(session, BTC)
+    assert dashboard.trades__problem == "meanwhile"
+    dashboard.observe(lambda _: dashboard.blotter.set_trait("problem", "news"), "ticket__view")
+    dashboard.switch(ETH)
+    assert dashboard.blotter__problem == "news"
+    assert agrees(dashboard)
 
 
 def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(session: Session) -> None:
@@ -22,6 +56,7 @@ def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(s
         "Header", "Candles", "OrderBook", "OrderTicket", "Blotter", "Account", "Trades",
     ]  # fmt: skip
     assert repr(dashboard) == "<Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>"
+    assert agrees(dashboard)
     of_account, of_product = [dashboard.blotter, dashboard.account], [dashboard.ticket, dashboard.order_book]
     dashboard.candles._on_message(None, {"do": "hello"}, [])
     dashboard.candles.interval = "5m"
@@ -36,6 +71,7 @@ def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(s
     dashboard.refresh()
     assert dashboard.ticket__price == "3000"
     assert [one["symbol"] for one in dashboard.blotter__view["orders"]] == [ETH]
+    assert agrees(dashboard)
     of_product[0].set_trait("problem", "of a panel that is gone")
     assert dashboard.ticket__problem == ""
 

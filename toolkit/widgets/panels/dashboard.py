@@ -101,9 +101,17 @@ class Dashboard(anywidget.AnyWidget):
         for full in self._mirrored():
             name, _, trait = full.partition("__")
             if (panel := getattr(self, name)) in panels:
-                panel.observe(lambda change, full=full: self.set_trait(full, change["new"]), trait)
+                panel.observe(lambda _, full=full: self._copy(full), trait)
+                self._copy(full)  # the refresher's thread may have changed it before it was observed
         for panel in panels:
             panel.detach()
+
+    def _copy(self, full: str) -> None:
+        """Show a trait as its panel has it now, not as a thread that came late has seen it."""
+        name, _, trait = full.partition("__")
+        panel = getattr(self, name)
+        with panel._guard:
+            self.set_trait(full, getattr(panel, trait))
 
     def switch(self, symbol: str | int) -> None:
         """Show the product `symbol`, in the panels of one product. Raises UnknownProduct."""
@@ -112,14 +120,12 @@ class Dashboard(anywidget.AnyWidget):
         self._open(symbol, self.candles.interval)
         for panel, earlier in zip(self.panels, before, strict=True):
             panel._views = earlier._views  # the page takes its leave of them, and greets them again
-        self._follow([panel for panel in self.panels if panel not in of_account])
+        with self.hold_sync():
+            self._follow([panel for panel in self.panels if panel not in of_account])
+            self.made += 1
         for panel in old:
             panel.unobserve_all()
             panel.close()
-        with self.hold_sync():
-            for full, value in self._mirrored().items():
-                self.set_trait(full, value)
-            self.made += 1
 
     @property
     def panels(self) -> tuple[Panel, ...]:
