@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -334,6 +335,16 @@ def test_a_panel_made_from_its_class_is_stopped_with_the_session(session: Sessio
     session.close()
     assert [panel.lock for panel in made] == ["closed", "closed"]
     assert not Panel.open_panels
+
+
+def test_a_panel_of_your_own_may_have_its_front_end_in_a_file(session: Session, tmp_path: Path) -> None:
+    front = tmp_path / "own.js"
+    front.write_text("export default {};", encoding="utf-8")
+
+    class Own(Panel):
+        _esm = front
+
+    assert vars(Own(session))["_trait_values"]["_esm"] == "export default {};"
 
 
 @pytest.mark.parametrize("name", ["Blotter", "Candles", "Dashboard", "Depth", "OrderTicket", "Trades"])

@@ -18,6 +18,7 @@ from toolkit.errors import CheckFailed, InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import Blotter, Candles, OrderBook
+from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.base_panel.review import order_row
 from toolkit.widgets.panels.header import Header
 
@@ -214,7 +215,12 @@ def test_a_request_is_reviewed_until_2_s_before_it_expires(thin: Session) -> Non
         prepared.signer, str(prepared.nonce), str(prepared.expiry_after), BTC, False,
     )  # fmt: skip
     explained = prepared.explain()
-    assert review["digest"] == "0x" + explained.digest.hex()
+    assert explained.connection_id is not None
+    assert explained.proto is not None
+    for name, part in (
+        ("digest", explained.digest), ("connectionId", explained.connection_id), ("proto", explained.proto)
+    ):  # fmt: skip
+        assert review[name] == "0x" + part.hex()
     assert json.loads(review["typedData"])["primaryType"] == explained.typed_data["primaryType"]
     assert prepared.expiry_after is not None
     left_ms = prepared.expiry_after - thin._runtime.now()
@@ -228,8 +234,9 @@ def test_a_request_is_reviewed_until_2_s_before_it_expires(thin: Session) -> Non
     blotter.amend(order.order_id, price="59500")
     assert blotter.view["review"]["token"] == 2
     assert blotter.problem == ""
+    REFRESHER.remove(blotter)
     blotter.back()
-    assert blotter.review is None
+    assert (blotter.review, blotter.phase, blotter.view["review"]) == (None, "edit", None)
     with pytest.raises(LimitReached, match=r"nothing is under review, so nothing was signed. Call submit\(\) first"):
         blotter.confirm()
 
@@ -309,6 +316,10 @@ def test_a_row_of_a_grouped_book_is_no_better_than_its_levels(
         assert [one[:4] for one in shown] == [one[:4] for one in rows]
         assert [Decimal(one[4]) for one in shown] == [Decimal(one[4]) for one in rows]
     assert (book.view["mid"], book.view["spread"], book.view["spreadPct"]) == ("60,000.0", "20", "0.033 %")
+    assert book.live.depth == (12 if group == 1 else 200)
+    for one, depth in ((2, 200), (1, 12)):
+        book.group = one
+        assert book.live.depth == depth, "as many levels as the rows need"
     few = OrderBook(thin, BTC, 1)
     few.group = group
     assert [len(few.view[name]) for name in ("bids", "asks")] == [1, 1]

@@ -26,6 +26,14 @@ SHOWN = {
     "id": "9", "symbol": "BTCUSDC", "side": "▲ buy", "kind": "limit gtc", "price": "59,000.0",
     "quantity": "0.25 / 0.5", "move": "59000.0", "total": "0.500",
 }  # fmt: skip
+EVENT = {
+    "time": WHEN, "symbol": "BTCUSDC", "side": "SELL", "type": "LIMIT", "order_id": 9, "price": D("60000.0"),
+    "status": "ORDER_STATUS_UNTRIGGERED", "quantity": D("0.50"), "fill_quantity": None, "reason": None,
+}  # fmt: skip
+PAYMENT = {
+    "time": WHEN, "symbol": "BTCUSDC", "side": "SHORT", "size": D("-0.50"), "funding_rate": D("-0.00005"),
+    "amount": D("-1.50025"),
+}  # fmt: skip
 STOP = {"status": "ORDER_STATUS_UNTRIGGERED", "reduce_only": "SL_FROM_POSITION", "type": "MARKET", "tif": "IOC"}
 
 
@@ -71,34 +79,26 @@ def test_a_fill_is_this_row() -> None:
 
 
 def test_an_event_of_an_order_is_this_row() -> None:
-    event = {
-        "time": WHEN, "symbol": "BTCUSDC", "side": "SELL", "type": "LIMIT", "order_id": 9, "price": D("60000.0"),
-        "status": "ORDER_STATUS_UNTRIGGERED", "quantity": D("0.50"), "fill_quantity": None, "reason": None,
-    }  # fmt: skip
     shown = {
         "time": "03-04 05:06:07", "symbol": "BTCUSDC", "side": "▼ sell", "kind": "limit", "order": "9",
         "status": "untriggered", "price": "60,000.0", "quantity": "0.5", "what": "", "id": "7/9",
     }  # fmt: skip
-    assert blotter.event_row(7, event) == shown
+    assert blotter.event_row(7, EVENT) == shown
     filled = {"status": "PARTIALLY_FILLED", "fill_quantity": D("0.20"), "fill_price": D("59999.5"), "reason": "unseen"}
-    assert blotter.event_row(7, {**event, **filled, "time": None, "price": None}) == {
+    assert blotter.event_row(7, {**EVENT, **filled, "time": None, "price": None}) == {
         **shown, "time": "", "status": "partially filled", "price": "market", "what": "0.2 at 59,999.5",
     }  # fmt: skip
-    assert blotter.event_row(7, {**event, "reason": "post only"})["what"] == "post only"
+    assert blotter.event_row(7, {**EVENT, "reason": "post only"})["what"] == "post only"
 
 
 def test_a_funding_payment_is_this_row() -> None:
-    row = {
-        "time": WHEN, "symbol": "BTCUSDC", "side": "SHORT", "size": D("-0.50"), "funding_rate": D("-0.00005"),
-        "amount": D("-1.50025"),
-    }  # fmt: skip
     shown = {
         "time": "03-04 05:06", "symbol": "BTCUSDC", "side": "short", "size": "−0.5", "rate": "−0.0050 %",
         "amount": "−1.5002", "id": "4/BTCUSDC",
     }  # fmt: skip
-    assert blotter.funding_row(4, row) == shown
+    assert blotter.funding_row(4, PAYMENT) == shown
     bare = {"time": None, "side": None, "funding_rate": None, "amount": D(2)}
-    assert blotter.funding_row(4, {**row, **bare}) == {
+    assert blotter.funding_row(4, {**PAYMENT, **bare}) == {
         **shown, "time": "", "side": "", "rate": "–", "amount": "+2.0000",
     }  # fmt: skip
 
@@ -182,6 +182,25 @@ def test_an_exit_is_a_take_profit_where_the_position_gains(size: Decimal, above:
     mark = D(60_000)
     assert [blotter.exit_kind(price, mark, size) for price in ("60000.1", D("59999.9"))] == [above, below]
     assert blotter.exit_kind("60000", mark, size) == below
+
+
+@pytest.mark.parametrize(
+    ("history", "name", "row", "count"),
+    [("fills", "fills", FILL, 12), ("orders", "events", EVENT, 200), ("funding", "funding", PAYMENT, 200)],
+)
+def test_the_latest_rows_of_a_history_are_shown_newest_first(
+    session: Session, history: str, name: str, row: dict[str, Any], count: int
+) -> None:
+    panel = blotter.Blotter(session)
+    prices = range(1_000, 1_000 + count + 5)
+    rows = [{**row, "price": D(one), "size": D(one)} for one in prices]
+    panel._histories[history] = SimpleNamespace(rows=lambda: rows)  # type: ignore[assignment]
+    panel.history = history
+    panel.refresh()
+    column = "size" if history == "funding" else "price"
+    shown = [one[column].replace(",", "") for one in panel.view[name]]
+    assert shown == [str(one) for one in prices][: -count - 1 : -1]
+    assert len({one["id"] for one in panel.view[name]}) == (1 if history == "fills" else count)
 
 
 def test_the_exits_of_a_position_are_its_waiting_triggers() -> None:

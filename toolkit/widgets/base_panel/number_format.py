@@ -35,8 +35,7 @@ def grouped(value: Decimal | None) -> str:
 
 def mean_text(price: Decimal, places: int) -> str:
     """Return a mean price with grouping and at most so many decimals."""
-    # Adding 0 undoes the exponent that `normalize` gives round numbers: 6E+4 becomes 60000 again.
-    return grouped(price.quantize(Decimal(1).scaleb(-places)).normalize() + Decimal(0))
+    return grouped(price.quantize(Decimal(1).scaleb(-places)).normalize())
 
 
 def in_units(value: Decimal | None, unit: Decimal) -> str:

@@ -483,12 +483,12 @@ class Refresher:
     def request(self, panel: Any) -> None:
         """Request a refresh soon. Cheap. May be called from any thread and at any rate."""
         with self._condition:
-            due = self._due.get(panel)
-            if due is None:
+            before = self._due.get(panel)
+            if before is None:
                 return
-            soon = self._last[panel] + self._interval
-            if soon < due:
-                self._due[panel] = soon
+            due = min(before, self._last[panel] + self._interval)
+            if due != before:
+                self._due[panel] = due
                 self._condition.notify()
 
     def remove(self, panel: Any) -> None:

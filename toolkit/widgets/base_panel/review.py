@@ -172,14 +172,14 @@ class ReviewedPanel(Panel):
             self._end_review(f"the review was ended, nothing was signed: {news.text}")
             return None
         explained = prepared.explain()
+        signed = {"connectionId": explained.connection_id, "proto": explained.proto}
         return {
             "token": self._token,
             "signer": prepared.signer,
             "nonce": str(prepared.nonce),
             "expiry": str(prepared.expiry_after or ""),
             "digest": "0x" + explained.digest.hex(),
-            "connectionId": "0x" + (explained.connection_id or b"").hex(),
-            "proto": "0x" + (explained.proto or b"").hex(),
+            **{name: "0x" + part.hex() for name, part in signed.items() if part},
             "action": json.dumps(prepared.payload, indent=1),
             "typedData": json.dumps(explained.typed_data, indent=1, default=str),
             "real": self._session.environment.is_mainnet,

@@ -183,8 +183,7 @@ def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: 
         on_long = draft.is_buy != draft.reduce_only
         size, entry_value = (holdings.long, holdings.long_value) if on_long else (-holdings.short, holdings.short_value)
     else:
-        size = holdings.size
-        entry_value = holdings.long_value if size > 0 else holdings.short_value
+        size, entry_value = holdings.size, holdings.long_value + holdings.short_value
     entry = entry_value / abs(size) if size else ZERO
     price = value / quantity if quantity else ZERO
     closing = min(abs(size), quantity) if size * sign < 0 else ZERO
@@ -203,10 +202,9 @@ def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: 
 
 
 def _effect(before: Decimal, after: Decimal) -> str:
-    name = "long" if after > 0 else "short"
+    old, name = ("short" if size.is_signed() else "long" for size in (before, after))
     if not before:
         return f"opens a {name} of {trimmed(abs(after))}" if after else "leaves no position"
-    old = "long" if before > 0 else "short"
     if not after:
         return f"closes the {old} of {trimmed(abs(before))}"
     if before * after < 0:

@@ -85,11 +85,9 @@ class OrderBook(_MarketPanel):
             self._on_pick(price)
 
     def _make_view(self) -> dict[str, Any]:
-        levels = self._depth if self.group == 1 else DEEP
-        bids = self._grouped(self.live.bids(levels), ROUND_FLOOR)
-        asks = self._grouped(self.live.asks(levels), ROUND_CEILING)
-        # At least 1, so that the bars of an empty book divide by something.
-        deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks)) or Decimal(1)
+        bids = self._grouped(self.live.bids(), ROUND_FLOOR)
+        asks = self._grouped(self.live.asks(), ROUND_CEILING)
+        deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks))
         mid, spread = self.live.mid, self.live.spread
         return {
             "symbol": self._product.symbol,
