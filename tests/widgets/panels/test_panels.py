@@ -310,9 +310,13 @@ def test_a_session_that_knows_no_account_has_the_panels_of_the_market(
             assert panel.view["tables"][1]["rows"] == []
 
 
-def test_a_session_without_a_key_may_look_at_its_account_only(session: Session, venue: LocalVenue) -> None:
+@pytest.mark.parametrize("wallet", [toolkit.Wallet(), None])
+def test_a_session_without_a_key_may_look_at_its_account_only(
+    session: Session, venue: LocalVenue, wallet: toolkit.Wallet | None
+) -> None:
     session.buy("BTCUSDC", "0.05")
     with toolkit.connect(venue=venue, wallet=toolkit.Wallet(), account=session.account) as reader:
+        reader.wallet = wallet  # in other environments there is none by default
         for panel in (toolkit.widgets.Blotter(reader), toolkit.widgets.Candles(reader, "BTCUSDC")):
             assert panel.view["readOnly"]
             assert panel.beat["agent"] == "no agent"

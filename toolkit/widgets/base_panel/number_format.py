@@ -9,6 +9,7 @@ from ...numerals import plain_text
 
 MISSING = "–"
 """Shown instead of a missing value."""
+_SMALLEST = Decimal("0.000001")
 WIDE = Context(prec=200)
 """Precise enough for the product of any two numbers that can be typed into fields."""
 
@@ -17,9 +18,10 @@ def money(value: Decimal | None, places: int = 2) -> str:
     """Return USDC with grouping: "1,234.50", "−0.31". Very small amounts keep their first digits."""
     if value is None:
         return MISSING
-    while value and abs(value) < Decimal(1).scaleb(-places) and places < 6:
-        places += 1
-    return minus(f"{value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, WIDE):,}")
+    unit = Decimal(1).scaleb(-places)
+    while value and abs(value) < unit and unit > _SMALLEST:
+        unit /= 10
+    return minus(f"{value.quantize(unit, ROUND_HALF_EVEN, WIDE):,}")
 
 
 def signed(value: Decimal | None, places: int = 2) -> str:
@@ -35,7 +37,7 @@ def grouped(value: Decimal | None) -> str:
 
 def mean_text(price: Decimal, places: int) -> str:
     """Return a mean price with grouping and at most so many decimals."""
-    return grouped(price.quantize(Decimal(1).scaleb(-places)).normalize())
+    return grouped(round(price, places).normalize())
 
 
 def in_units(value: Decimal | None, unit: Decimal) -> str:
