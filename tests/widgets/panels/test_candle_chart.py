@@ -132,9 +132,12 @@ def test_other_indicators_are_computed_at_once_and_an_unknown_one_changes_nothin
 
 
 @pytest.mark.parametrize("interval", ["1h", "4h", "30m"])
-def test_candles_from_1_h_on_have_the_prices_of_the_settlements_at_their_ends(past: Session, interval: str) -> None:
+def test_candles_from_1_h_on_have_the_prices_of_the_settlements_at_their_ends(
+    past: Session, interval: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     chart = Candles(past, BTC, interval)
     chart.older()
+    assert capsys.readouterr() == ("", ""), "no bar of the reads"
     found = prices(chart)
     *settled, latest = sorted(found)
     assert found[latest][0] is not None, "the mark price of now"

@@ -50,7 +50,10 @@ def press(panel: Panel, do: str, **content: Any) -> None:
     panel._handle_msg({"content": {"data": data}, "buffers": []})
 
 
-def test_a_panel_has_data_at_once_and_is_not_locked(panel: Panel) -> None:
+def test_a_panel_has_data_at_once_and_is_not_locked_and_prints_nothing(
+    capsys: pytest.CaptureFixture[str], panel: Panel
+) -> None:
+    assert capsys.readouterr() == ("", ""), "neither words nor a bar"
     assert panel.view
     assert panel.lock == ""
     assert panel.problem == ""
