@@ -111,6 +111,35 @@ def test_a_panel_is_refreshed_when_its_data_changes_and_each_heartbeat(
     assert not refresher.running
 
 
+def test_a_panel_that_is_added_while_others_wait_is_refreshed_and_the_thread_ends_with_the_last() -> None:
+    waits = threading.Event()
+
+    class Noted(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.set()
+            return super().wait(timeout)
+
+    class Shown:
+        def __init__(self) -> None:
+            self.refreshed = threading.Event()
+
+        def refresh(self) -> None:
+            self.refreshed.set()
+
+    refresher, panels = Refresher(heartbeat=60), [Shown(), Shown()]
+    refresher._condition = Noted()
+    for panel in panels:
+        waits.clear()
+        refresher.add(panel)
+        assert panel.refreshed.wait(20)
+        assert waits.wait(20)
+    thread: Any = refresher._thread
+    refresher.remove(panels[0])
+    assert refresher.running
+    refresher.remove(panels[1])
+    assert not thread.is_alive()
+
+
 def test_a_request_for_an_unknown_panel_does_nothing() -> None:
     refresher = Refresher()
     refresher.request(object())  # type: ignore[arg-type]
