@@ -16,8 +16,8 @@ from toolkit.widgets import Account
 from toolkit.widgets.base_panel import panel as panel_module
 from toolkit.widgets.base_panel import watch
 from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Refresher
+from toolkit.widgets.panels import blotter as blotters
 from toolkit.widgets.panels.account_sheets import stress_rows
-from toolkit.widgets.panels.leaderboard import Board
 
 D = Decimal
 WHEN = pd.Timestamp("2026-03-04T05:06:07.891Z")
@@ -292,7 +292,11 @@ def test_a_panel_is_loaded_once_all_that_it_needs_has_had_data(panel: Account) -
         assert type(panel).loaded.fget(whole) is loaded  # type: ignore[attr-defined]
 
 
-def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first(session: Session) -> None:
+def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first_and_read_once_a_second(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blotters, "time", SimpleNamespace(monotonic=lambda: 100.0))
+
     def plan(number: int) -> Any:
         twap = SimpleNamespace(
             symbol="ETHUSDC" if number == 2 else "BTCUSDC", side="BUY", reduce_only=False, quantity="1", slices=5
@@ -306,7 +310,9 @@ def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first(
     for symbol, shown in ((None, "987652 1"), ("BTCUSDC", "98765 1"), ("ETHUSDC", "2")):
         blotter: Any = toolkit.widgets.Blotter(session, symbol)
         REFRESHER.remove(blotter)
-        blotter._session, blotter._parents = SimpleNamespace(_parents=runner), (-1.0e9, [])
+        blotter._session, blotter._parents = SimpleNamespace(_parents=runner), (99.0, [])
+        assert blotter._parent_rows() == [], "those of a second ago"
+        blotter._parents = (98.9, [])
         found = blotter._parent_rows()
         blotter._session = session
         assert [one["id"] for one in found] == list(shown.replace(" ", ""))
@@ -317,10 +323,3 @@ def test_a_replaced_panel_stops_with_its_last_view(panel: Account) -> None:
     for change, lock in ((2, ""), (-1, ""), (-1, "closed")):
         panel._count_views(change)
         assert panel.lock == lock
-
-
-def test_a_callback_of_the_leaderboard_that_is_taken_back_is_not_called() -> None:
-    board: Any = object.__new__(Board)
-    board._callbacks = [print, repr]
-    board.off(print)
-    assert board._callbacks == [repr]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -156,6 +157,36 @@ def test_the_entry_of_a_position_is_its_value_per_unit(venue: LocalVenue, sessio
     panel._watch.refresh()
     position = session.positions(exact=True).loc[BTC]
     assert panel._watch._entries == {BTC: pytest.approx(position["entry_price"])}
+
+
+@pytest.mark.parametrize(
+    ("side", "forced", "given", "entry", "result", "said"),
+    [
+        ("SELL", "LIQUIDATION", None, "61000", {7: "-500"}, ", −500.00 USDC"),
+        ("BUY", "ADL", None, "61000", {7: "500"}, ", +500.00 USDC"),
+        ("SELL", "LIQUIDATION", "-1", "61000", {}, ", −1.00 USDC"),
+        ("SELL", "LIQUIDATION", None, None, {}, ""),
+        ("SELL", "LIMIT", None, "61000", {}, None),
+    ],
+)
+def test_a_forced_fill_is_said_and_realises_the_way_from_the_entry_where_the_feed_leaves_that_out(
+    session: Session, side: str, forced: str, given: str | None, entry: str | None, result: dict[int, str],
+    said: str | None,
+) -> None:  # fmt: skip
+    panel = Account(session)
+    REFRESHER.remove(panel)
+    followed = panel._watch
+    followed._entries = {} if entry is None else {BTC: Decimal(entry)}
+    pnl = None if given is None else Decimal(given)
+    fill = {"symbol": BTC, "side": side, "type": forced, "exec_id": 7, "order_id": 9, "quantity": Decimal("0.5"),
+            "price": Decimal(60_000), "realized_pnl": pnl, "time": None}  # fmt: skip
+    followed._on_fills(SimpleNamespace(kind="snapshot", items=[fill]))
+    assert (followed.results, followed.news) == ({}, []), "known before"
+    followed._on_fills(SimpleNamespace(kind="incremental", items=[fill]))
+    assert followed.results == {key: Decimal(text) for key, text in result.items()}
+    verb = side.lower()
+    words = [] if said is None else [f"{forced.lower()}: {verb} 0.5 BTCUSDC at 60,000{said}"]
+    assert [one.text for one in followed.news] == words
 
 
 def test_without_a_key_there_is_no_agent_to_be_in_trouble(session: Session) -> None:

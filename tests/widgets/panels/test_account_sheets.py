@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import toolkit
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
+from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels.account_sheets import SHOCKS
 
 
@@ -37,6 +40,20 @@ def test_the_next_funding_payment_is_what_the_venue_settles(trade: str, size: st
         assert [f"{row[3]} USDC" for row in own] == [rows["Next payment (est.)"]]
         assert number(own[0][3]) == round(session.info.funding_payments(symbol="BTCUSDC", exact=True)["amount"][0], 4)
         assert [row[1] for row in settled] == [rows["Running rate"]]
+
+
+@pytest.mark.parametrize(("left_out", "rate"), [("funding_rate", "–"), ("mark_price", "0.0100 %")])
+def test_without_a_rate_or_a_mark_price_the_next_payment_is_not_known(
+    session: Session, left_out: str, rate: str
+) -> None:
+    session.buy("BTCUSDC", "0.5")
+    widget: Any = toolkit.widgets.Funding(session, "BTCUSDC")
+    REFRESHER.remove(widget)
+    widget.live = SimpleNamespace(
+        value={"funding_rate": Decimal("0.0001"), "mark_price": Decimal(60_000), left_out: None}
+    )
+    rows = {row[0]: row[1] for row in widget._make_view()["rows"]}
+    assert (rows["Running rate"], rows["Next payment (est.)"]) == (rate, "– USDC")
 
 
 def test_depth_is_the_cumulative_book(session: Session) -> None:

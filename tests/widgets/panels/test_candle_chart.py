@@ -68,20 +68,18 @@ def candles(session: Session, interval: str, count: int) -> list[Any]:
     return [[int(at.timestamp()), *map(float, row)] for at, *row in frame[names].itertuples()]
 
 
-def test_earlier_candles_join_those_that_are_shown_without_a_gap(
-    past: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_earlier_candles_join_those_that_are_shown_without_a_gap_up_to_20_000(past: Session) -> None:
     chart = Candles(past, BTC, indicators=["SMA 2"])
     assert rows(chart) == candles(past, "1m", 500)
     assert (len(chart.view["rows"]), chart.history["complete"]) == (1, False)
-    monkeypatch.setattr(candle_chart, "MAX_CANDLES", 501)
     assert chart.older() == 500
     known = candles(past, "1m", 1000)
     assert rows(chart) == known
     means = [(before[4] + row[4]) / 2 for before, row in itertools.pairwise(known)]
     assert study(chart, "SMA 2") == [None, *map(pytest.approx, means)]
-    monkeypatch.setattr(candle_chart, "MAX_CANDLES", 1000)
-    assert (chart.older(), len(rows(chart)), chart.history["complete"]) == (0, 1000, False)
+    for count, earlier in ((20_000, 0), (19_999, 500)):
+        chart._data.rows = known[:1] * count
+        assert (chart.older(), chart.history["complete"]) == (earlier, False)
 
 
 def test_at_the_first_candle_the_history_is_complete_and_is_not_read_again(

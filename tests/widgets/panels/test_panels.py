@@ -13,6 +13,7 @@ import ipywidgets
 import pytest
 
 import toolkit
+from toolkit.client.orders.delivery import Delivery
 from toolkit.errors import InputError, LimitReached, WalletError
 from toolkit.session import Session
 from toolkit.venue import development
@@ -171,6 +172,20 @@ def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session
     assert intent.payload == intent.payload | {"type": "approveAgent", **agent}
     with pytest.raises(InputError, match="may not act"):
         widget.revoke("nobody")
+
+
+def test_a_confirmed_press_is_not_asked_about_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = [session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "51000")]
+    blotter, permissions = toolkit.widgets.Blotter(session), toolkit.widgets.Permissions(session)
+    asked: list[Any] = []
+    monkeypatch.setattr(Delivery, "require_confirmation", lambda _, payload: asked.append(payload))
+    press(blotter, "cancel", order_id=orders[0].order_id, confirmed=True)
+    blotter.amend(orders[1].order_id, price="50500")
+    blotter.confirm()
+    press(permissions, "revoke", who=permissions.view["rows"][0]["full"], confirmed=True)
+    assert [str(one) for one in session.orders(open=True)["price"]] == ["50500.0"]
+    assert session.permissions().empty
+    assert asked == []
 
 
 def test_an_address_with_two_names_loses_both(session: Session) -> None:

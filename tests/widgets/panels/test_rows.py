@@ -124,30 +124,6 @@ def test_a_parent_order_is_this_row(status: str, done: int, due: str, opened: bo
     assert blotter.parent_row(plan, status) == {**shown, "side": "▲ buy", "kind": "twap", "average": "–"}
 
 
-def test_open_parent_orders_and_the_last_five_that_ended_are_read_once_a_second(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ends = ["RUNNING", *["FINISHED"] * 3, "CANCELED", "FINISHED", "FAILED", "INTERRUPTED", "RUNNING"]
-    plans = [
-        SimpleNamespace(
-            id=at, average_price=None, done=0, filled=D(0), due_ms=0, message="",
-            twap=SimpleNamespace(symbol="ETHUSDC" if at == 8 else "BTCUSDC", side="BUY", reduce_only=False,
-                                 quantity="1", slices=2),
-        )
-        for at in range(len(ends))
-    ]  # fmt: skip
-    panel, now = blotter.Blotter(session, "BTCUSDC"), [2.0]
-    REFRESHER.remove(panel)
-    monkeypatch.setattr(blotter, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    runner = SimpleNamespace(plans=lambda: plans, status=lambda plan: ends[plan.id])
-    monkeypatch.setattr(panel, "_session", SimpleNamespace(_parents=runner))
-    panel._parents = (0.0, [])
-    assert [one["id"] for one in panel._parent_rows()] == [7, 6, 5, 4, 3, 2, 0]
-    ends[0] = "FINISHED"
-    for now[0], rows in ((3.0, 7), (3.01, 6)):
-        assert len(panel._parent_rows()) == rows
-
-
 @pytest.mark.parametrize(
     ("long", "short", "sizes", "text"),
     [("0.50", "0", ["0.50"], "0.5"), ("0", "0.20", ["-0.20"], "−0.2"), ("0", "-0.20", ["-0.20"], "−0.2"),

@@ -152,7 +152,6 @@ class Panel(anywidget.AnyWidget):
         for live in lives:
             self._lives = [one for one in self._lives if one is not live]
             self._needed = [one for one in self._needed if one is not live]
-            live.off(self._on_change)
             live.close()
 
     def _on_change(self, _: Any = None) -> None:

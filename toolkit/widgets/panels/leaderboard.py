@@ -74,10 +74,6 @@ class Board:
     def on_state(self, callback: Callable[[Any], None]) -> None:
         """Do nothing: `on_update` covers it."""
 
-    def off(self, callback: Callable[[Any], None]) -> None:
-        """Stop calling a callback."""
-        self._callbacks = [one for one in self._callbacks if one != callback]
-
     def close(self) -> None:
         """Stop the requests."""
         self._stopped.set()
