@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, grouped, in_units, money, percent, side_text, trimmed
+from ..base_panel.number_format import grouped, in_units, money, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class OrderBook(_MarketPanel):
             "groups": [[one, f"{self._product.tick_size * one:f}"] for one in GROUPS],
             "bids": _ladder(self._product, bids, deepest),
             "asks": _ladder(self._product, asks, deepest),
-            "mid": MISSING if mid is None else grouped(mid),
-            "spread": MISSING if spread is None else trimmed(spread),
+            "mid": grouped(mid),
+            "spread": trimmed(spread),
             "spreadPct": percent(spread / mid, 3) if spread is not None and mid else "",
             "mark": grouped(self.prices.value.get("mark_price")),
         }
