@@ -104,7 +104,23 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield node, "pass"
     for child in ast.iter_child_nodes(node):
-        yield from _changes(child)
+        if not _joins_equal_lengths(node, child):
+            yield from _changes(child)
+
+
+def _joins_equal_lengths(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether a child is the `strict=True` of a `zip`.
+
+    It states that the lengths are equal by construction. Where they are, no test can notice that it is False.
+    """
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"):
+        return False
+    return (
+        isinstance(child, ast.keyword)
+        and child.arg == "strict"
+        and isinstance(child.value, ast.Constant)
+        and child.value.value is True
+    )
 
 
 def _of_expression(node: ast.expr) -> Iterator[str]:

@@ -61,6 +61,13 @@ def test_every_kind_of_mistake_is_made_once_and_compiles() -> None:
         compile(changed, "f.py", "exec")
 
 
+def test_only_the_strict_zip_of_equal_lengths_is_left_alone() -> None:
+    source = "zip(a[1], b, strict=True)\nzip(a, b, strict=False)\npath.resolve(strict=True)\n"
+    planted = {(one.line, one.was) for one in mutants("f.py", source)}
+    assert planted >= {(1, "1"), (2, "False"), (3, "True")}
+    assert (1, "True") not in planted
+
+
 def test_a_sample_is_drawn_by_its_seed() -> None:
     assert sample("checks", 20, 1) == sample("checks", 20, 1) != sample("checks", 20, 2)
     for name, room in ROOMS.items():
