@@ -285,6 +285,19 @@ def test_only_a_share_of_the_volume_can_be_had() -> None:
 
 
 @pytest.mark.parametrize(
+    ("volume", "share", "most"),
+    [(1.001, 1, 1.001), (0.1, 0.29, 0.029), (1.0019, 1, 1.001), (0.1, 0.289, 0.028)],
+    ids=["whole volume", "whole share", "part of a step", "part of a share"],
+)
+def test_volume_is_counted_in_whole_steps_and_loses_none_to_float_noise(
+    volume: float, share: float, most: float
+) -> None:
+    data = bars(*flat(60_000, 3)).assign(volume=volume)
+    result = run({0: lambda ctx: ctx.buy(BTC, "2")}, data, liquidity=BarLiquidity(share=share))
+    assert result.fills["quantity"].tolist() == [most]
+
+
+@pytest.mark.parametrize(
     ("path", "exit_price", "kind"),
     [("near", 58_000, "stop"), ("far", 62_000, "profit")],
     ids=["dips first", "climbs first"],

@@ -92,18 +92,19 @@ def test_the_past_does_not_change_with_the_future(seed: int, cut: int, sizing: s
     pd.testing.assert_frame_equal(whole.equity.iloc[: cut + 1], part.equity)
 
 
-def test_a_target_trades_at_the_next_open_and_pays_fee_and_slippage() -> None:
+@pytest.mark.parametrize(("side", "target", "price"), [("BUY", 0.5, 111.1), ("SELL", -0.5, 108.9)])
+def test_a_target_trades_at_the_next_open_and_pays_fee_and_slippage(side: str, target: float, price: float) -> None:
     index = pd.date_range("2026-01-01 01:00", periods=3, freq="h", tz="UTC")
     prices = np.array([100.0, 110.0, 120.0])
     frame = pd.DataFrame({"open": prices, "high": prices + 1, "low": prices - 1, "close": prices}, index=index)
-    run = vectorised({"X": frame}, [2.0, 2.0, 0.0], fee=0.001, slippage=0.01, capital=1000)
+    run = vectorised({"X": frame}, [target, target, 0.0], fee=0.001, slippage=0.01, capital=1000)
     fill = run.fills.iloc[0]
     assert len(run.fills) == 1
-    assert (fill["price"], fill["quantity"], fill["side"]) == (pytest.approx(111.1), 2.0, "BUY")
+    assert (fill["price"], fill["quantity"], fill["side"]) == (pytest.approx(price), 0.5, side)
     assert fill["time"] == frame.index[1]
-    assert fill["fee"] == pytest.approx(0.2222)
-    assert run.equity["equity"].iloc[-1] == pytest.approx(1000 - 222.2 - 0.2222 + 240)
-    assert run.equity["unrealized"].iloc[-1] == pytest.approx(240 - 222.2)
+    assert fill["fee"] == pytest.approx(0.0005 * price)
+    assert run.equity["equity"].iloc[-1] == pytest.approx(1000 - 0.0005 * price + target * (120 - price))
+    assert run.equity["unrealized"].iloc[-1] == pytest.approx(target * (120 - price))
 
 
 def test_a_run_keeps_its_name_and_parameters() -> None:

@@ -398,13 +398,13 @@ def test_a_path_is_given_each_bar_in_ticks_and_steps_of_the_venue() -> None:
 
     table = frame(
         [0, 60_000], open=[60_000.06, 0.01], high=[60_001.0, 0.2], low=[59_999.0, 0.01], close=[60_000.5, 0.16],
-        volume=[0.0129, 2.0],
+        volume=[0.0129, 1.001],  # in floats, 1.001 / 0.001 is a little less than 1001
     )  # fmt: skip
     with toolkit.connect(clock="manual") as session:
         now = session.clock.now_ms()
         going = replay(session, {"BTCUSDC": table}, path=Closes())
         assert seen == [
-            ReplayBar(0, 60_000, 600_001, 600_010, 599_990, 600_005, 12), ReplayBar(60_000, 60_000, 1, 2, 1, 2, 2_000)
+            ReplayBar(0, 60_000, 600_001, 600_010, 599_990, 600_005, 12), ReplayBar(60_000, 60_000, 1, 2, 1, 2, 1_001)
         ]  # fmt: skip
         track = going.source.tracks[1]
         assert [track.at(now + ms) for ms in (0, 59_999, 60_000, 119_999)] == [600_001, 600_005, 1, 2]

@@ -7,6 +7,7 @@ is a fast approximation: queues, margin, liquidation and minimum sizes are left 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -128,7 +129,7 @@ def _measured_together(
     market, settled = _market_of(by_symbol, fee, slippage, funding, step)
     early, late = settled.costs(market.opens.shape)
     times = np.concatenate([bars[0].opened[:1], bars[0].closed])
-    width = max(1, BLOCK // len(bars[0]))
+    width = math.ceil(BLOCK / len(bars[0]))
     found: list[dict[str, Array]] = []
     keys: list[str] = []
     terms = hashlib.sha256(repr((list(by_symbol), sizing, capital, fee, slippage, step)).encode())
@@ -406,7 +407,7 @@ def average_cost(size: float, entry: float, signed: float, price: float) -> tupl
         total = size + signed
         return 0.0, total, (entry * size + price * signed) / total
     closing = min(abs(signed), abs(size))
-    pnl = closing * (price - entry) * (1.0 if size > 0 else -1.0)
+    pnl = math.copysign(closing, size) * (price - entry)
     left = size + signed
     # What is left of two equal floats after rounding is no position.
     if abs(left) < 1e-12 + 1e-14 * (abs(size) + abs(signed)):

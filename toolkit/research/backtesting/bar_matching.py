@@ -20,7 +20,7 @@ from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
 from ...venue.risk import account_margin, funding_settlement
 from ...venue.simulation.replay import ENDLESS, House, ReplayBar
-from ..data.bars import Path, Points
+from ..data.bars import Path, Points, whole
 from ..market_data import Bar, BarHistory
 from .models import BarModels, Liquidity
 
@@ -137,7 +137,7 @@ class SymbolState:
         begun = None if self.begun is None else self.begun.get(bar.time)
         if begun is None:
             open_, high, low, close = map(self.to_ticks, (bar.open, bar.high, bar.low, bar.close))
-            volume = int(bar.volume / self.step)
+            volume = whole(bar.volume / self.step)
             counted = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, volume)
             begun = counted, path.points(counted)
             if self.begun is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
-from ..data.bars import ExtremeOrder, Path
+from ..data.bars import ExtremeOrder, Path, whole
 
 __all__ = [
     "BarLiquidity",
@@ -86,7 +86,7 @@ class BarLiquidity:
 
     def offered(self, bar: ReplayBar) -> int | None:
         """Return the volume of `bar` times `share`."""
-        return None if self.share is None else int(bar.volume * self.share)
+        return None if self.share is None else whole(bar.volume * self.share)
 
     def reach(self, side: int, limit: int) -> int:
         """Return `limit` itself (touch), or the tick beyond it: above for a `side` of −1, below for +1."""

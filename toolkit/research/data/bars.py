@@ -108,6 +108,11 @@ def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
     return Decimal(1).scaleb(-min(max_places, max(0, 5 - magnitude)))
 
 
+def whole(units: float) -> int:
+    """Return how many whole units there are. Float noise takes none away: 1.001 / 0.001 is 1000.9999999999999."""
+    return math.floor(units * (1 + 1e-12))
+
+
 def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     if isinstance(data, Bars):
         return {data.symbol: _frame_of(data)}

@@ -194,7 +194,6 @@ def read_events(path: Path) -> Events:
 
     Raises StoredFileError for a damaged one, and InputError for kinds and sides that are not known.
     """
-    need("pyarrow")
     import pyarrow as pa
 
     unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, OSError, ValueError, TypeError, KeyError)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,12 +148,12 @@ class BookUpdates:
                 apply(number, bids, asks)
                 if top > bid:
                     bid = top
-                if bid and not bids.get(bid):
-                    bid = _next(bids, bid, -1)
+                if not bids.get(bid):
+                    bid = _next(bids, bid, -1, max)
                 if bottom and (bottom < ask or not ask):
                     ask = bottom
-                if ask and not asks.get(ask):
-                    ask = _next(asks, ask, 1)
+                if not asks.get(ask):
+                    ask = _next(asks, ask, 1, min)
             if bid >= ask and bid and ask:
                 crossed[number] = True
                 if bottom and bottom <= bid:
@@ -207,21 +208,18 @@ class BookCursor:
 
     def levels(self, side: int, depth: int) -> Levels:
         """Return up to `depth` levels of a side (+1 bids) as (price, total), best first."""
-        price = self.best[0 if side > 0 else 1]
+        price, levels = (self.best[0], self.bids) if side > 0 else (self.best[1], self.asks)
+        if not price:
+            return ()
         found: list[tuple[int, int]] = []
-        levels = self.bids if side > 0 else self.asks
-        for _ in range(REACH if price else 0):
+        for _ in range(REACH):
             if total := levels.get(price):
                 found.append((price, total))
                 if len(found) >= depth:
                     return tuple(found)
             price -= side
-        if not price:
-            return ()
-        rest = sorted(
-            ((at, total) for at, total in levels.items() if total and (price - at) * side >= 0), reverse=side > 0
-        )
-        return tuple((found + rest)[:depth])
+        rest = [(at, total) for at, total in levels.items() if total and (price - at) * side >= 0]
+        return tuple((found + sorted(rest, key=lambda level: -side * level[0]))[:depth])
 
 
 def feed_times(events: EventArray) -> Integers:
@@ -241,15 +239,10 @@ def _best(levels: dict[int, int], choose: Callable[[Iterable[int]], int]) -> int
     return choose(there) if there else 0
 
 
-def _next(levels: dict[int, int], price: int, step: int) -> int:
-    """Return the next level with a quantity beyond a void one, 0 for none."""
-    get = levels.get
-    for near in range(price + step, price + step * WALK, step):
-        if get(near):
-            return near
-    if step < 0:
-        return max((other for other, total in levels.items() if total and other < price), default=0)
-    return min((other for other, total in levels.items() if total and other > price), default=0)
+def _next(levels: dict[int, int], price: int, step: int, choose: Callable[[Iterable[int]], int]) -> int:
+    """Return the best level with a quantity, at or beyond `price`, 0 for none. Most often it is near."""
+    near = next(filter(levels.get, islice(count(price, step), WALK)), None)
+    return _best(levels, choose) if near is None else near
 
 
 def _drop(levels: dict[int, int], void: Callable[[int], bool], choose: Callable[..., int]) -> int:

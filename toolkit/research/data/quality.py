@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -256,8 +257,8 @@ def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
         steps = np.diff(times)
         forward = -steps if len(steps) and steps.max() < 0 else steps  # some archives begin with the newest row
         lengths, counts = np.unique(np.diff(np.unique(times)), return_counts=True)
-        usual = int(lengths[np.argmax(counts)]) if len(lengths) else 0
-        for place in np.flatnonzero((forward > usual * 1.5) if usual else np.zeros(0, dtype=bool)).tolist():
+        usual = int(lengths[np.argmax(counts)]) if len(lengths) else math.inf
+        for place in np.flatnonzero(forward > usual * 1.5).tolist():
             missing = round(forward[place] / usual) - 1
             span = int(times[place]), int(times[place + 1])
             text = f"{missing} intervals of {pd.Timedelta(usual)} are missing"

@@ -18,7 +18,7 @@ from ...guards import no_keys
 from ...venue.engine.core import Core
 from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 from ...venue.simulation.replay import Replay, ReplayBar, Track
-from .bars import Bars, ExtremeOrder, Path, read_bars
+from .bars import Bars, ExtremeOrder, Path, read_bars, whole
 from .event_array import MS, EventArray, Kind, whole_units_of
 from .order_books import BookUpdates, as_levels
 from .recording import Recording
@@ -157,7 +157,7 @@ def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict
         columns = (bars.opened, bars.open, bars.high, bars.low, bars.close, bars.volume)
         for opened, *prices, volume in zip(*(column.tolist() for column in columns), strict=True):
             open_, high, low, close = (max(1, round(price / tick)) for price in prices)
-            bar = ReplayBar(opened, bars.interval, open_, high, low, close, int(volume / step))
+            bar = ReplayBar(opened, bars.interval, open_, high, low, close, whole(volume / step))
             for offset, price_ticks in path.points(bar):
                 times.append(opened + offset + shift)
                 ticks.append(price_ticks)
