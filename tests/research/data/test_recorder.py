@@ -374,11 +374,12 @@ def test_where_time_is_fast_a_row_was_received_when_it_was_published(tmp_path: P
         toolkit.connect(base_url=served.base_url, account=1) as session,
         record(session, tmp_path, "BTCUSDC", channels=["trades", "order_book"]) as recorder,
     ):
-        recorder.live[0].wait(20, timeout=60)
+        for live in recorder.live:
+            live.wait(5, timeout=30)
     for channel in ("trades", "order_book"):
         rows = Recording(tmp_path).frame(channel, "BTCUSDC")
         rows = rows[rows["kind"] == "incremental"]  # a snapshot repeats what is older
-        assert len(rows) >= 19
+        assert len(rows) >= 4
         assert (rows["received"] - rows["time"]).max() == pd.Timedelta(0)
 
 
