@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,10 +101,12 @@ def test_a_run_renews_its_lease_only_while_the_venue_answers(session: Any, monke
     assert renewed == [5, 6, 9, 10]
 
 
-def test_a_watcher_cancels_over_the_wire_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_watcher_cancels_over_the_wire_and_says_so_without_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    sent = io.BytesIO()  # a file or a pipe, which gets what was flushed
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(sent))
     with (
         LocalVenue(clock="manual") as venue,
         venue.serve() as served,
@@ -113,9 +116,11 @@ def test_a_watcher_cancels_over_the_wire_and_says_so(
         journal = RunJournal(session, "one")
         session.place(journal.record(toolkit.orders.buy(BTC, "0.01", "30000"), session.clock.now_ms()))
         journal.close()
+        watch(session, "one", after="1h", every="10ms", duration="10ms")
+        assert sent.getvalue().decode().split(" of ")[0] == "watching run 'one'"
         watch(session, "one", after="10ms", every="20ms", duration="40ms")
         assert len(session.orders(open=True)) == 0
-        assert "not renewed for 0 s, so 1 orders are cancelled" in capsys.readouterr().out
+        assert "not renewed for 0 s, so 1 orders are cancelled" in sent.getvalue().decode()
         session.exchange.revoke_agent()
         with pytest.raises(WalletError, match=r"agent 0x\w+ is n"):
             watch(session, "one", duration="1s")
