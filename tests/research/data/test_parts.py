@@ -215,6 +215,8 @@ def test_files_of_candles_are_joined_by_their_first_times(tmp_path: Path, capsys
     assert (stamps, joined.index.tolist(), joined.attrs["notes"]) == ([0, 60, 120, 180], [0, 1, 2, 3], [])
     assert load(str(tmp_path / "*.csv"), "csv").equals(joined)
     assert capsys.readouterr().out == ""
+    assert len(load(candles(tmp_path / "[a].csv", 0), "csv")) == 1, "a name, and no pattern of a.csv"
+    (tmp_path / "[a].csv").unlink()
     (tmp_path / ".hidden").write_text("x")
     assert load(tmp_path).equals(joined)
     (tmp_path / "two.csv").write_text(CSV.format(1_767_225_600), encoding="utf-8")

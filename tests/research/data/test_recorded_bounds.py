@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,10 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
-from toolkit.errors import DataWarning, InputError, StoredFileError
+from toolkit import extras
+from toolkit.errors import DataWarning, InputError, MissingPackage, StoredFileError
 from toolkit.research.data import event_files, recording_store
 from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns, refuse_inverse
-from toolkit.research.data.events import _KIND, Events, read_events
+from toolkit.research.data.events import _KIND, Events, holds_events, read_events
 from toolkit.research.data.loading import load
 from toolkit.research.data.recorder import Recorder, record
 from toolkit.research.data.recording import Recording
@@ -285,6 +287,24 @@ def test_a_table_has_words_for_kinds_and_sides_and_nothing_where_there_is_none()
     every = empty(len(Kind))
     every["kind"] = list(Kind)
     assert Events(every).arrow()["kind"].to_pylist() == [kind.name.lower() for kind in Kind]
+
+
+def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    session: Any = SimpleNamespace(stream=Stream())
+    uses: list[Callable[[], object]] = [
+        lambda: record(session, tmp_path / "new", "BTC", channels="trades"),
+        lambda: Recording(tmp_path).frame("trades"),
+        lambda: holds_events(tmp_path / "a.parquet"),
+        events().arrow,
+    ]
+    for use in uses:
+        with pytest.raises(MissingPackage, match=r"pyarrow is not installed.*toolkit\[data\]"):
+            use()
+    assert session.stream.asked == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_keeps_what_is_known_of_the_events_in_groups_of_a_hundred_thousand(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def _only(found: dict[str, Any], symbol: str | None) -> Any:
             first.symbol = symbol
         if isinstance(first, Events) or "symbol" not in first:
             return first
-        found = {str(name): part.reset_index(drop=True) for name, part in first.groupby("symbol", sort=False)}
+        found = {str(name): part.reset_index(drop=True) for name, part in first.groupby("symbol")}
     if symbol not in found:
         text = f"{symbol} is not in the data, which has {', '.join(found)}"
         raise InputError(text, field="symbol", value=symbol, nearest=tuple(found))
