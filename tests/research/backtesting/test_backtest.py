@@ -569,7 +569,8 @@ def test_settings_that_can_not_be_are_refused(options: dict[str, Any], text: str
 
 
 def test_models_refuse_what_can_not_be() -> None:
-    for make in (lambda: ExtremeOrder("middle"), lambda: RandomLatency(5, 1), lambda: BarLiquidity(spread=-0.1)):
+    negative = (lambda: BarLiquidity(spread=-0.1), lambda: BarLiquidity(share=-0.1))
+    for make in (lambda: ExtremeOrder("middle"), lambda: RandomLatency(5, 1), *negative):
         with pytest.raises(InputError):
             make()
 
