@@ -245,6 +245,6 @@ REACHED = (
     *("client/orders", "client/parent_orders", "client/limits", "client/capture", "client/stream", "client/reads"),
     *("venue/engine", "venue/trading", "venue/risk", "venue/liquidation", "venue/programs", "venue/feed"),
     *("venue/served", "venue/lab", "venue/simulation", "research/analysis", "research/selection"),
-    *("research/backtesting", "research/live_trading"),
+    *("research/backtesting", "research/live_trading", "research/data"),
 )
 """Rooms whose samples have reached the floor, and which take turns in CI. The others are tried by their names."""
