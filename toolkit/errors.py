@@ -352,7 +352,11 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
-    """Warn in the name of the line outside of the toolkit that led here: that is the user's, however deep this is."""
+    """Warn in the name of the line outside of the toolkit that led here: that is the user's, however deep this is.
+
+    message: what is wrong, as a sentence.
+    category: class of the warning (default: DataWarning).
+    """
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
         frame, level = frame.f_back, level + 1
