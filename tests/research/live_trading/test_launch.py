@@ -61,8 +61,11 @@ def minutes(run: Any) -> Any:
 
 
 @pytest.mark.parametrize("begins", [(0, 1_500), (1_500, 0)], ids=["the second is later", "the first is later"])
-def test_paper_lasts_from_the_first_event_of_its_replays_to_the_last(begins: tuple[int, int]) -> None:
-    """Each has two seconds from its begin on (Unix ms since the earlier one)."""
+def test_paper_lasts_from_the_first_event_of_its_replays_to_the_last(
+    begins: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has two seconds from its begin on (Unix ms since the earlier one). The venue executes without delay."""
+    monkeypatch.setitem(LocalVenue.__init__.__kwdefaults__, "settle_delay", 0)
     replays, times = dict[str, Events](), list[int]()
     for seed, (symbol, begin) in enumerate(zip((BTC, "ETHUSDC"), begins, strict=True)):
         array = random_market(seed, seconds=2).array.copy()
