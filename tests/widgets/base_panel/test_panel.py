@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
 from types import SimpleNamespace
@@ -156,18 +157,52 @@ def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: 
     assert widget.lock == ""
 
 
-def test_a_closed_stream_locks_the_panel(session: Session) -> None:
+@pytest.mark.parametrize(
+    ("make", "part", "lock"),
+    [
+        (lambda one: toolkit.widgets.Trades(one, "BTCUSDC"), "live", "trades is closed"),
+        (toolkit.widgets.Account, "live", "aopState is closed"),
+        (toolkit.widgets.Account, "positions", "aopState is closed"),
+    ],
+)
+def test_a_closed_stream_locks_the_panel(session: Session, make: Any, part: str, lock: str) -> None:
+    widget = make(session)
+    getattr(widget, part).close()
+    widget.refresh()
+    assert widget.lock == lock
+
+
+def test_a_silent_venue_locks_the_panel(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = toolkit.widgets.Trades(session, "BTCUSDC")
-    widget.live.close()
-    widget.refresh()
-    assert widget.lock == "trades is closed"
+    REFRESHER.remove(widget)
+    for age_ms, lock in ((1_999, ""), (2_000, "nothing has come from the venue for 2 s")):
+        monkeypatch.setattr(type(widget._watch), "_age_ms", lambda _, age_ms=age_ms: age_ms)
+        widget.refresh()
+        assert widget.lock == lock
 
 
-def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_each_trait_that_its_front_end_reads(session: Session) -> None:
+    session_panels = [session.ticket("BTCUSDC"), toolkit.widgets.Blotter(session)]
+    of_product = ("Candles", "OrderBook", "Trades", "Depth", "Funding")
+    for panel in (*session_panels, *(getattr(toolkit.widgets, one)(session, "BTCUSDC") for one in of_product)):
+        front_end = vars(panel)["_trait_values"]["_esm"]
+        read = set(re.findall(r'\bmodel\.[gs]et\("(\w+)"', front_end))
+        assert {"view", "beat"} <= read
+        assert read <= set(panel.keys)
+
+
+@pytest.mark.parametrize(("words", "shown"), [(("no view",), "no view"), ((), "ValueError")])
+def test_an_error_is_shown_until_the_next_success(
+    session: Session, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: str
+) -> None:
     widget = toolkit.widgets.Account(session)
-    monkeypatch.setattr(type(widget), "_make_view", lambda self: 1 / 0)
+
+    def fail(_: Any) -> Any:
+        raise ValueError(*words)
+
+    monkeypatch.setattr(type(widget), "_make_view", fail)
     widget.refresh()
-    assert widget.problem == "division by zero"
+    assert widget.problem == shown
     monkeypatch.undo()
     widget.refresh()
     assert widget.problem == ""

@@ -15,7 +15,7 @@ from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import Account, OrderBook
 from toolkit.widgets.base_panel import watch
-from toolkit.widgets.base_panel.panel import REFRESHER
+from toolkit.widgets.base_panel.panel import REFRESHER, Panel
 
 BTC = "BTCUSDC"
 
@@ -36,10 +36,21 @@ def bare(**parts: Any) -> Any:
     return followed
 
 
-def test_panels_of_a_session_share_a_watch_which_ends_with_the_last(session: Session) -> None:
+def test_panels_of_a_session_share_a_watch_which_ends_with_the_last(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = Account(session), OrderBook(session, BTC)
     followed = first._watch
     assert second._watch is followed
+    for one in (first, second):
+        REFRESHER.remove(one)
+    woken: list[Any] = []
+    monkeypatch.setattr(Panel, "_on_change", lambda one, _=None: woken.append(one))
+    followed._say("paused", BTC, "trading in BTCUSDC is paused")
+    assert set(woken) == {first, second}, "each shows the news"
+    client = session.stream.health._client
+    assert client is not None
+    assert client.protocol.watch_ms == 500, "a ping is due twice per second"
     with toolkit.connect(venue=session.venue, account=1) as other:
         assert Account(other)._watch is not followed
     first.stop()

@@ -12,6 +12,7 @@ import toolkit
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import REFRESHER
+from toolkit.widgets.panels import account_sheets
 from toolkit.widgets.panels.account_sheets import SHOCKS
 
 
@@ -40,6 +41,25 @@ def test_the_next_funding_payment_is_what_the_venue_settles(trade: str, size: st
         assert [f"{row[3]} USDC" for row in own] == [rows["Next payment (est.)"]]
         assert number(own[0][3]) == round(session.info.funding_payments(symbol="BTCUSDC", exact=True)["amount"][0], 4)
         assert [row[1] for row in settled] == [rows["Running rate"]]
+
+
+def test_the_latest_settlements_and_payments_are_listed_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account_sheets, "SETTLED", 2)
+    with (
+        LocalVenue(clock="manual", market=None, start="2026-01-01T00:00:00Z") as venue,
+        toolkit.connect(venue=venue) as session,
+    ):
+        venue.control.set_oracle("BTCUSDC", "60000")
+        for side, price in (("BUY", "59990"), ("SELL", "60010")):
+            venue.control.add_liquidity("BTCUSDC", side, price, "5")
+        session.buy("BTCUSDC", "1")
+        for settled in ([], ["04:00"], ["08:00", "04:00"], ["12:00", "08:00"], ["16:00", "12:00"]):
+            widget = toolkit.widgets.Funding(session, "BTCUSDC")
+            rates, own = (one["rows"] for one in widget.view["tables"])
+            assert [row[0] for row in rates] == [f"01-01 {one}" for one in settled]
+            assert [row[0] for row in own] == [row[0] for row in rates]
+            widget.stop()
+            venue.advance("4h")
 
 
 @pytest.mark.parametrize(("left_out", "rate"), [("funding_rate", "–"), ("mark_price", "0.0100 %")])

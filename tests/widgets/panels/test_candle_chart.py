@@ -131,10 +131,20 @@ def test_other_indicators_are_computed_at_once_and_an_unknown_one_changes_nothin
 
 @pytest.mark.parametrize("interval", ["1h", "4h", "30m"])
 def test_candles_from_1_h_on_have_the_prices_of_the_settlements_at_their_ends(
-    past: Session, interval: str, capsys: pytest.CaptureFixture[str]
+    past: Session, interval: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    starts, read = [], past.info.funding_rate_history
+
+    def noted(symbol: str, *, start: Any, **named: Any) -> Any:
+        starts.append(start if isinstance(start, int) else int(start.timestamp()))
+        return read(symbol, start=start, **named)
+
+    monkeypatch.setattr(past.info, "funding_rate_history", noted, raising=False)
     chart = Candles(past, BTC, interval)
+    first = rows(chart)[0][0]
     chart.older()
+    monkeypatch.undo()
+    assert starts == ([] if interval == "30m" else [first, rows(chart)[0][0]]), "no settlement is read twice"
     assert capsys.readouterr() == ("", ""), "no bar of the reads"
     found = prices(chart)
     *settled, latest = sorted(found)
@@ -206,12 +216,14 @@ def test_only_orders_and_the_latest_fills_of_the_product_are_drawn(
     ]  # fmt: skip
 
 
-def test_a_chart_without_candles_is_empty_and_its_orders_buy(thin: Session) -> None:
-    chart = Candles(thin, BTC)
+@pytest.mark.parametrize("interval", ["1m", "1h"])
+def test_a_chart_without_candles_is_empty_and_its_orders_buy(thin: Session, interval: str) -> None:
+    chart = Candles(thin, BTC, interval)
     shown = [chart.view[name] for name in ("rows", "last", "change", "window", "lines", "fills")]
     assert shown == [[], "–", "", "0 min", [], []]
-    assert repr(chart) == "<Candles BTCUSDC 1m: no candles yet>"
+    assert repr(chart) == f"<Candles BTCUSDC {interval}: no candles yet>"
     assert "no candles yet" in chart.snapshot()
+    assert chart.problem == ""
     assert chart.place("70000", "0.1").payload["orders"][0]["ordSide"] == "BUY"
 
 

@@ -165,7 +165,8 @@ def test_an_open_order_is_a_line_at_its_price_or_trigger(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("long", "short", "pnl"), [("0.3", "0", "+3,000.00"), ("0", "-0.3", "−3,000.00"), ("0.3", "-0.1", "+2,000.00")]
+    ("long", "short", "pnl"),
+    [("0.3", "0", "+3,000.00"), ("0", "-0.3", "−3,000.00"), ("0.3", "-0.1", "+2,000.00"), ("0.3", "-0.3", "0.00")],
 )
 def test_a_position_has_lines_of_its_entry_and_its_liquidation(long: str, short: str, pnl: str) -> None:
     row = {

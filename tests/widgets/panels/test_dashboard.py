@@ -57,6 +57,7 @@ def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(s
     ]  # fmt: skip
     assert repr(dashboard) == "<Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>"
     assert agrees(dashboard)
+    assert [panel.comm for panel in dashboard.panels] == [None] * 7, "the dashboard sends for them"
     of_account, of_product = [dashboard.blotter, dashboard.account], [dashboard.ticket, dashboard.order_book]
     dashboard.candles._on_message(None, {"do": "hello"}, [])
     dashboard.candles.interval = "5m"
@@ -87,10 +88,14 @@ def test_what_the_page_sends_reaches_the_panel_that_it_names(session: Session) -
     dashboard.refresh()
     order = dashboard.blotter.view["orders"][0]["id"]
     cancel = {"do": "cancel", "order_id": order, "confirmed": True}
+
+    def send(content: Any) -> None:
+        dashboard._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
     for content in (cancel, {"part": "nothing", "content": cancel}, "cancel", {"part": "ticket", "content": cancel}):
-        dashboard._on_message(dashboard, content, [])
+        send(content)
     assert len(session.orders(open=True)) == 1
-    dashboard._on_message(dashboard, {"part": "blotter", "content": cancel}, [])
+    send({"part": "blotter", "content": cancel})
     assert session.orders(open=True).empty
 
 

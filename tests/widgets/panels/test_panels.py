@@ -188,6 +188,24 @@ def test_a_confirmed_press_is_not_asked_about_again(session: Session, monkeypatc
     assert asked == []
 
 
+@pytest.mark.parametrize(("act", "status", "done"), [("resume", "running", 2), ("cancel", "canceled", 1)])
+def test_an_interrupted_twap_is_resumed_or_cancelled_and_shown_immediately(
+    venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, status: str, done: int
+) -> None:
+    with toolkit.connect(venue=venue, intents=tmp_path / "orders.db") as first:
+        parent = first.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10).id
+    with toolkit.connect(venue=venue, intents=tmp_path / "orders.db") as later:
+        widget = toolkit.widgets.Blotter(later)
+        REFRESHER.remove(widget)
+        asked: list[Any] = []
+        monkeypatch.setattr(Delivery, "require_confirmation", lambda _, payload: asked.append(payload))
+        assert [(one["status"], one["orders"]) for one in widget.view["parents"]] == [("interrupted", "1 / 10")]
+        press(widget, "parent", parent=parent, act=act, confirmed=True)
+        assert (widget.problem, asked) == ("", []), "the press was the confirmation"
+        assert widget.notice.endswith(f": {status}")
+        assert [(one["status"], one["orders"]) for one in widget.view["parents"]] == [(status, f"{done} / 10")]
+
+
 def test_an_address_with_two_names_loses_both(session: Session) -> None:
     other = development.account(16).address
     for name in ("one", "two"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -199,6 +199,9 @@ def test_an_order_is_amended_in_price_and_quantity(thin: Session) -> None:
     with pytest.raises(InputError, match=r"^there is no open order 999$") as raised:
         blotter.amend(999, price="1")
     assert (raised.value.field, raised.value.rule, raised.value.value) == ("order_id", "open order", "999")
+    thin.cancel(order)
+    with pytest.raises(InputError, match=f"^there is no open order {order.order_id}$"):
+        blotter.amend(order.order_id, price="59500")
     rows: list[dict[str, Any]] = [{"order_id": 7, "at": 1}, {"order_id": "8", "at": 2}]
     assert [order_row(rows, one)["at"] for one in ("7", 8)] == [1, 2]
     assert blotter.phase == "edit"
@@ -239,6 +242,47 @@ def test_a_request_is_reviewed_until_2_s_before_it_expires(thin: Session) -> Non
     assert (blotter.review, blotter.phase, blotter.view["review"]) == (None, "edit", None)
     with pytest.raises(LimitReached, match=r"nothing is under review, so nothing was signed. Call submit\(\) first"):
         blotter.confirm()
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_review_ends_with_news_of_its_product_that_come_after_it_began(thin: Session, before: int) -> None:
+    order: Any = thin.buy(BTC, "0.5", price="59000")
+    blotter = Blotter(thin)
+    REFRESHER.remove(blotter)
+    for number in range(before):
+        blotter._watch._say("paused", BTC, f"earlier {number}")
+    blotter.amend(order.order_id, price="59500")
+    assert (blotter.phase, blotter.problem) == ("review", "")
+    blotter._watch._say("paused", BTC, "later")
+    blotter.refresh()
+    assert (blotter.phase, blotter.problem) == ("edit", "the review was ended, nothing was signed: later")
+
+
+LOCKED: dict[str, Callable[[Any, Any], Any]] = {
+    "place": lambda panel, _: panel.place("59000", "0.1"),
+    "move": lambda panel, order: panel.move(order, "59500"),
+    "exit_at": lambda panel, _: panel.exit_at("65000"),
+    "amend": lambda panel, order: panel.amend(order, price="59500"),
+    "reduce": lambda panel, _: panel.reduce(BTC, 50),
+    "reverse": lambda panel, _: panel.reverse(BTC),
+    "close_all": lambda panel, _: panel.close_all(),
+}
+
+
+@pytest.mark.parametrize("request_of", LOCKED)
+def test_a_request_of_a_locked_panel_ends_the_review_before_it_and_begins_none(
+    thin: Session, monkeypatch: pytest.MonkeyPatch, request_of: str
+) -> None:
+    hold(thin, "BUY")
+    order: Any = thin.buy(BTC, "0.5", price="59000")
+    panel = (Candles(thin, BTC) if request_of in ("place", "move", "exit_at") else Blotter(thin))  # fmt: skip
+    REFRESHER.remove(panel)
+    LOCKED[request_of](panel, order.order_id)
+    assert panel.phase == "review"
+    monkeypatch.setattr(type(panel._watch), "_age_ms", lambda _: 2_000)
+    with pytest.raises(LimitReached, match="nothing was signed, because the panel is locked"):
+        LOCKED[request_of](panel, order.order_id)
+    assert (panel.phase, panel.review) == ("edit", None)
 
 
 def test_the_blotter_limited_to_a_product_acts_on_it_only(thin: Session) -> None:

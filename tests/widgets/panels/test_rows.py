@@ -221,6 +221,11 @@ def test_a_student_is_this_row() -> None:
     }  # fmt: skip
 
 
+def test_the_text_of_a_leaderboard_has_the_first_three() -> None:
+    board: Any = SimpleNamespace(view={"rows": [{"name": one, "return": f"▲ {one}"} for one in "ABCD"]})
+    assert leaderboard.Leaderboard._lines(board) == ("4 students: A ▲ A, B ▲ B, C ▲ C",)
+
+
 def test_a_permission_is_this_row() -> None:
     row = {
         "kind": "agent", "name": "bot", "address": "0xABCdef1234567890", "of": None, "may": "trade", "until": WHEN,

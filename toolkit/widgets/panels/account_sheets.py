@@ -102,9 +102,9 @@ class Funding(Panel):
         if settlement_ms == self._loaded_for:
             return
         self._loaded_for = settlement_ms
-        start = settlement_ms - (SETTLED + 1) * self._product.funding_interval * 1000
+        start = settlement_ms - SETTLED * self._product.funding_interval * 1000
         frame = self._session.info.funding_rate_history(self._product.symbol, start=start, progress=False, exact=True)
-        rows = frame.reset_index().tail(SETTLED).to_dict("records")
+        rows = frame.reset_index().to_dict("records")
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 
     def _make_view(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Funding(Panel):
         rate, mark = ticker.get("funding_rate"), ticker.get("mark_price")
         positions, paid = (part.rows() for part in self._parts) if self._parts else ([], [])
         held = row_of(positions, product.symbol)
-        own = [one for one in paid if one["symbol"] == product.symbol][: -SETTLED - 1 : -1]
+        own = [one for one in paid if one["symbol"] == product.symbol][-SETTLED:][::-1]
         payments = [funding_row(place, one) for place, one in enumerate(own)]
         size = net_size(held) if held is not None else _ZERO
         left = (due - now) // 1000

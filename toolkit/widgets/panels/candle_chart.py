@@ -261,8 +261,8 @@ class Candles(PositionPanel):
 
 Candle = list[Any]
 """[start in Unix s, open, high, low, close, volume]: numbers to draw, never to compute money with."""
-STUDIES = {"SMA": 0, "EMA": 0, "Highest": 0, "Lowest": 0, "StdDev": 1, "ATR": 1, "RSI": 1}
-"""Indicator of `toolkit.research` → 0 if drawn over the prices, 1 below them."""
+STUDIES = ("SMA", "EMA", "Highest", "Lowest", "StdDev", "ATR", "RSI")
+"""Indicators of `toolkit.research` that a chart may draw."""
 
 
 def make_study(text: str) -> Any:
