@@ -242,6 +242,7 @@ ROOMS: dict[str, Room] = {
 
 REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "exchanges", "gym", "widgets/order_ticket"),
+    "widgets/panels",
     *("client/orders", "client/parent_orders", "client/limits", "client/capture", "client/stream", "client/reads"),
     *("venue/engine", "venue/trading", "venue/risk", "venue/liquidation", "venue/programs", "venue/feed"),
     *("venue/served", "venue/lab", "venue/simulation", "research/analysis", "research/selection"),

@@ -258,6 +258,30 @@ def test_a_review_ends_with_news_of_its_product_that_come_after_it_began(thin: S
     assert (blotter.phase, blotter.problem) == ("edit", "the review was ended, nothing was signed: later")
 
 
+def test_a_press_confirms_the_review_that_it_was_shown_for_and_not_that_of_a_locked_panel(
+    thin: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: Any = thin.buy(BTC, "0.5", price="59000")
+    blotter = Blotter(thin)
+    REFRESHER.remove(blotter)
+
+    def press(token: int) -> tuple[str, str]:
+        blotter._on_message(blotter, {"do": "confirm", "token": token}, [])
+        [price] = thin.orders(open=True, exact=True)["price"]
+        return blotter.phase, str(price)
+
+    blotter.amend(order.order_id, price="59500")
+    token = blotter.view["review"]["token"]
+    blotter.amend(order.order_id, price="59600")
+    assert press(token) == ("review", "59000.0"), "that review was replaced"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(blotter._watch), "_age_ms", lambda _: 2_000)
+        assert press(token + 1) == ("edit", "59000.0")
+    assert blotter.problem.startswith("nothing was signed, because the panel is locked: nothing has come")
+    blotter.amend(order.order_id, price="59700")
+    assert press(token + 2) == ("edit", "59700.0")
+
+
 LOCKED: dict[str, Callable[[Any, Any], Any]] = {
     "place": lambda panel, _: panel.place("59000", "0.1"),
     "move": lambda panel, order: panel.move(order, "59500"),
