@@ -351,7 +351,7 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
         raise InputError(message, field=field, rule="type", value=value)
 
 
-def warn(message: str, category: type[Warning] = DataWarning) -> None:
+def warn(message: str, category: Any = DataWarning) -> None:
     """Warn in the name of the line outside of the toolkit that led here: that is the user's, however deep this is.
 
     message: what is wrong, as a sentence.
