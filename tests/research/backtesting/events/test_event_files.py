@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "impact": {"impact": "2s", "latency": ("20ms", "20ms")},
 }
 
-MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)]
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4)]
 
 
 class Quotes(Strategy):
