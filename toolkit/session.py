@@ -287,7 +287,9 @@ class Session(session_methods.SessionMethods):
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
 
-        return Stream(self, observe=self._observe, speed=lambda: self.clock.speed)
+        return Stream(
+            self, observe=self._observe, speed=lambda: self.clock.speed, is_over=lambda: self._delivery.closed
+        )
 
     def _observe(self, event: FeedEvent) -> None:
         """Take an update of the feed: it shows the venue's time, and may settle what was submitted."""

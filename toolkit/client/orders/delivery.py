@@ -248,14 +248,13 @@ class Delivery:
         from ...protocol import envelope, signing
 
         action = str(prepared.payload["type"])
-        self.require_open(action)
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = _intent(prepared, now)
         # Registered before it is recorded: from then on a `resolve` in another thread finds the intent in the ledger.
         self._senders[intent.id] = Sender.current()
         try:
-            self.require_open(action)  # again: from here on `close_ledger` of another thread waits for this request
+            self.require_open(action)  # here, because from now on `close_ledger` of another thread waits for it
             if self.limits is None:
                 self.ledger.record(intent)
             else:

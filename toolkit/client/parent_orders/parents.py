@@ -238,8 +238,9 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger by its `id`. Raises InputError for an unknown id,
-        SessionClosed once the session is closed.
+        """Return the handle of a parent order of the ledger by its `id`.
+
+        Raises InputError for an unknown id, and SessionClosed for a closed session.
         """
         self._session._delivery.require_open("parent_orders.get")
         self._session._parents.plan(id)

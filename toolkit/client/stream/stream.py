@@ -51,7 +51,8 @@ class Stream(Suggesting):
     """Live objects of one session, at which it is found. Made by `connect`.
 
     `settings` are the connection's time-outs and limits (see `Settings`). Set them before the first live object. `rng`
-    is the randomness of its back-off, `observe` is given every update, and `speed` is that of the venue's time.
+    is the randomness of its back-off, `observe` is given every update, `speed` is that of the venue's time, and
+    `is_over` tells whether the session is closed.
     """
 
     _path = "session.stream"
@@ -65,9 +66,10 @@ class Stream(Suggesting):
         rng: random.Random | None = None,
         observe: Callable[[FeedEvent], None] | None = None,
         speed: Callable[[], float] = lambda: 1.0,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._session = session
-        self._observe, self._speed = observe, speed
+        self._observe, self._speed, self._is_over = observe, speed, is_over
         self._settings = settings
         self._rng = rng
         self._client: FeedClient | None = None
@@ -190,7 +192,7 @@ class Stream(Suggesting):
 
     def _open(self) -> FeedClient:
         with self._lock:  # two threads that open the first live objects get one connection
-            if getattr(getattr(self._session, "_delivery", None), "closed", False):
+            if self._is_over():
                 raise SessionClosed("session.stream: this session is closed. toolkit.connect(…) opens another")
             if self._client is None:
                 self._client = self._new_client()

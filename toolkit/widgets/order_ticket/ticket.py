@@ -102,8 +102,8 @@ class OrderTicket(ReviewedPanel):
         self._product = self._products.find(symbol)
         self._validation = Validation(())
         self._holdings = Holdings()
-        self._places: bool
-        """Whether the review is that of an order, otherwise that of a setting. Unset before the first review."""
+        self._places = True
+        """Whether the review is that of an order, otherwise that of a setting."""
         self.following: OrderTracker | TwapTracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
