@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,3 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+
+
+@pytest.fixture
+def own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Count the trials of a test in a file of its own, from none: those of a process go where its first one went."""
+    from toolkit.research import trials
+
+    len(trials)  # opens those of this process where they belong, before the variable changes
+    monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials.sqlite"))
+    monkeypatch.setattr(trials, "_opened", None)
+    yield
+    if trials._opened is not None:
+        trials._opened[2].close()

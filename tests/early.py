@@ -16,10 +16,9 @@ sys.modules.setdefault("rfc3987_syntax", types.ModuleType("rfc3987_syntax"))
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without looking for garbage, and never look for it among what stays until the end of the run."""
+    """Collect without looking for garbage."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()

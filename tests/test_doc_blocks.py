@@ -12,7 +12,6 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import pytest
 
 import toolkit
 from toolkit.errors import ToolkitError
-from toolkit.research.analysis import luck
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,16 +70,10 @@ def name_of(page: Path) -> str:
 
 
 @pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_trials: None) -> None:
     """Give a page its folder, its state and its count of trials."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "state"))
-    len(luck.trials)  # opens those of this process where they belong, before the variable changes
-    monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials.sqlite"))
-    monkeypatch.setattr(luck.trials, "_opened", None)
-    yield
-    if luck.trials._opened is not None:
-        luck.trials._opened[2].close()
 
 
 @pytest.mark.usefixtures("alone")

@@ -38,8 +38,7 @@ SCHEMAS = {
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials"))
+def session(own_trials: None) -> Iterator[Session]:
     with LocalVenue(clock="manual", market=False) as venue:
         venue.control.add_liquidity(BTC, "SELL", "62600", "50")
         venue.control.add_liquidity(BTC, "BUY", "62400", "50")
@@ -344,10 +343,8 @@ def test_an_order_in_doubt_is_not_sent_again(session: Session, monkeypatch: pyte
     assert tools._known(number) is None
 
 
-def test_a_backtest_has_bars_measures_and_luck_and_counts_as_a_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOOLKIT_TRIALS", str(tmp_path / "trials"))
+@pytest.mark.usefixtures("own_trials")
+def test_a_backtest_has_bars_measures_and_luck_and_counts_as_a_trial() -> None:
     with toolkit.connect(clock="manual") as session:
         found = answer(session, "backtest", rule="sma-cross", symbol=BTC, interval="4h", days=5, fast=2, slow=4)
         assert found["bars"] == 30

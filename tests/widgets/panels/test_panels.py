@@ -61,6 +61,21 @@ def test_a_panel_has_data_at_once_and_is_not_locked_and_prints_nothing(
     json.dumps(panel.view)
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_refreshers_thread_meets_no_panel_that_is_still_being_made(
+    name: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = []
+
+    def add(panel: Panel) -> None:
+        panel.refresh()
+        problems.append(panel.problem)
+
+    monkeypatch.setattr(REFRESHER, "add", add)
+    MAKERS[name](session).close()
+    assert problems == [""]
+
+
 def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None:
     widget = toolkit.widgets.OrderBook(session, "BTCUSDC", 5)
     venue.advance("1m")

@@ -106,7 +106,7 @@ class Panel(anywidget.AnyWidget):
         self._lives: list[Any] = []
         self._needed: list[Any] = []
         self._subject = subject
-        self._stopped = self._failed = False
+        self._stopped = self._failed = self._begun = False
         self._views = 0
         self._replaced = False
         self._watch = SessionWatch.join(session, self)
@@ -145,7 +145,6 @@ class Panel(anywidget.AnyWidget):
                 self._needed.append(live)
             live.on_update(self._on_change)
             live.on_state(self._on_change)
-        REFRESHER.add(self)
 
     def _unfollow(self, *lives: Any) -> None:
         """Stop following these live objects, and close them."""
@@ -163,6 +162,10 @@ class Panel(anywidget.AnyWidget):
         with self._guard:
             if self._stopped:
                 return
+            # At the end of the constructor: only then is there all that a view needs.
+            if not self._begun:
+                self._begun = True
+                REFRESHER.add(self)
             self._watch.refresh()
             self._send_beat()
             try:
