@@ -64,8 +64,8 @@ class Panel(anywidget.AnyWidget):
 
     It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
     or the session. It may be displayed any number of times. It pauses once its last view is gone, and continues with
-    another display. `refresh()` updates it once. In a notebook it stops then if its cell has been run again and no name has it.
-    Amounts in `view` are decimal text.
+    another display. `refresh()` updates it once. In a notebook it stops then if its cell has been run again and no name
+    has it. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
