@@ -285,7 +285,8 @@ class Panel(anywidget.AnyWidget):
         with contextlib.suppress(Exception):  # the picture before stays
             if self.loaded:
                 self._take_picture()
-        self._stopped = True
+        with self._guard:  # a first refresh that has begun adds it to the refresher before
+            self._stopped = True
         REFRESHER.remove(self)
         Panel.open_panels.pop(self, None)
         self._unfollow(*self._lives)
