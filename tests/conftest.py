@@ -33,6 +33,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_panel_outlives_its_tests() -> Iterator[None]:
+    """Find the tests that leave a panel open: its refresher would go on in the tests after them."""
+    yield
+    panels = sys.modules.get("toolkit.widgets.base_panel.panel")
+    assert panels is None or not panels.REFRESHER.running, list(panels.Panel.open_panels)
+
+
 @pytest.fixture
 def own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Count the trials of a test in a file of its own, from none: those of a process go where its first one went."""

@@ -11,6 +11,8 @@ import nbformat
 import pytest
 
 from toolkit import learn
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "notebooks" / "solutions"
 CHECK = learn.check
@@ -50,7 +52,12 @@ def test_a_question_takes_its_solution_and_refuses_it_changed(
     monkeypatch.chdir(SOLUTIONS)
     monkeypatch.setattr(learn, "check", check)
     names: dict[str, Any] = {}
-    for cell in nbformat.read(SOLUTIONS / f"{lesson}.ipynb", as_version=4).cells:
-        if cell.cell_type == "code":
-            exec(compile(cell.source, lesson, "exec"), names)
+    try:
+        for cell in nbformat.read(SOLUTIONS / f"{lesson}.ipynb", as_version=4).cells:
+            if cell.cell_type == "code":
+                exec(compile(cell.source, lesson, "exec"), names)
+    finally:
+        for made in list(names.values()):
+            if isinstance(made, Session | LocalVenue):
+                made.close()
     assert len(asked) == 2

@@ -405,9 +405,9 @@ def test_the_record_of_a_point_says_how_it_ended() -> None:
     assert good == {
         "key": "k", "params": {"a": 1}, "seed": 7, "status": "ok", "error": "", "values": {"x": 1, "5": 7}, "trace": "",
     }  # fmt: skip
-    bad = points.execute((lambda a, seed: {}[a], None, {}), point)
-    assert (bad["status"], bad["error"], bad["values"]) == ("failed", "KeyError: 1", {})
-    assert "{}[a]" in bad["trace"]
+    bad = points.execute((lambda a, seed: {}["b"], None, {}), point)
+    assert (bad["status"], bad["error"], bad["values"]) == ("failed", "KeyError: 'b'", {})
+    assert '{}["b"]' in bad["trace"]
     assert bad["seconds"] < 60
     assert points.execute((lambda a, seed: 2.5, None, {}), point)["values"] == {"value": 2.5}
     assert points.execute((lambda a, seed: pd.Series({"y": 1.0}), None, {}), point)["values"] == {"y": 1.0}
