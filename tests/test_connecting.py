@@ -157,7 +157,7 @@ def test_the_public_fixtures_give_a_venue_in_one_line(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(tmp_path)]
-    theirs = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    theirs = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=theirs)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 

@@ -28,7 +28,7 @@ def of_polars(frame: pd.DataFrame) -> Any:
 
 
 def of_duckdb(frame: pd.DataFrame) -> Any:
-    return duckdb.connect().from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+    return duckdb.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
 
 
 LIBRARIES: list[Callable[[pd.DataFrame], Any]] = [of_polars, of_duckdb, pa.Table.from_pandas]

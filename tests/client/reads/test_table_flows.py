@@ -8,6 +8,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -148,7 +149,7 @@ def test_a_book_has_twenty_levels_unless_another_depth_is_given() -> None:
 
 
 def traded(symbol: str, *times_ms: int) -> pd.DataFrame:
-    times = pd.to_datetime(list(times_ms), unit="ms", utc=True).astype("M8[ms, UTC]")
+    times = pd.DatetimeIndex(np.array(times_ms, dtype="M8[ms]")).tz_localize("UTC")
     frame = pd.DataFrame({"time": times, "symbol": symbol, "number": range(len(times_ms))})
     frame.attrs["subject"] = f"trades.{symbol}"
     return frame

@@ -282,7 +282,8 @@ def frame(intents: Iterable[Intent], index: str | None = "intent") -> pd.DataFra
     from ..reads.frames import indexed, typed
 
     rows = [
-        {**{name: getattr(one, name, None) for name in FRAME}, "intent": one.id, "client_ids": list(one.client_ids)}
+        {name: getattr(one, name, None) for name in FRAME}
+        | {"intent": one.id, "client_ids": list(one.client_ids), "state": str(one.state)}
         for one in intents
     ]
     return indexed(typed(rows, FRAME), index)

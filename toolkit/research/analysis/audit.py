@@ -192,7 +192,7 @@ def _mirrored(value: Any, past: int) -> Any:
         return value._with(_mirrored(value.array, past))
     if isinstance(value, dict):
         return dict(zip(value, _mirrored(list(value.values()), past), strict=True))
-    array = np.array(value)
+    array = np.asarray(value).copy()  # np.array doesn't copy what pandas 2 gives it
     if array.dtype.names:
         array["price"] = _mirrored(array["price"], past)
     elif array.dtype.kind == "b":

@@ -206,7 +206,7 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
         if missing and (named or targets.shape[1] != len(symbols)):
             raise InputError(f"targets have no column {missing[0]}", field="targets", rule="columns", value=missing[0])
         targets = targets if missing else targets[symbols]
-    array = np.array(targets, dtype="float64", copy=True)
+    array = np.asarray(targets, dtype="float64").copy()  # np.array doesn't copy what pandas 2 gives it
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape != (rows, len(bars)):
         text = f"targets have the shape {array.shape}, but {rows} bars of {len(bars)} symbols need {(rows, len(bars))}"
