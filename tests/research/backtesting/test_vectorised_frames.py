@@ -239,6 +239,23 @@ def test_targets_of_a_frame_need_all_names_or_the_number_of_the_symbols() -> Non
         vectorised(one, [math.inf] * 24)
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pd.Series, np.ndarray])
+@pytest.mark.parametrize("many", [False, True])
+def test_targets_and_bars_of_the_caller_stay_as_they_are(many: bool, kind: type) -> None:
+    data = bars_of(4, 1)
+    index = data["S0"].index
+    column = np.array([math.nan, math.nan, *[0.5, -0.5] * 10, math.nan, 1.0])
+    made = {pd.DataFrame: pd.DataFrame({"S0": column}, index), pd.Series: pd.Series(column, index), np.ndarray: column}
+    targets: Any = made[kind]
+    before, bars = targets.copy(), {name: part.copy() for name, part in data.items()}
+    if many:
+        vectorised_many(data, {"a": targets, "b": targets})
+    else:
+        vectorised(data, targets, sizing="equity").audit()
+    np.testing.assert_array_equal(targets, before)
+    pd.testing.assert_frame_equal(data["S0"], bars["S0"])
+
+
 def test_targets_at_other_times_and_rates_that_are_none_are_refused() -> None:
     data = bars_of(1, 1)
     index = data["S0"].index
