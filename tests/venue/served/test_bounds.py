@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import itertools
 import json
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import uvicorn
+from starlette.websockets import WebSocket
 from uvicorn.server import ServerState
 
 from tests.venue.served.flooding import frame
 from toolkit.errors import InputError
 from toolkit.venue.api.gateway import MAX_BODY
-from toolkit.venue.served import server
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.served import application, bounded_feed, server
 from toolkit.venue.served.bounded_feed import BURST_SECONDS, MAX_PARTS, BoundedFeed, Share
 from toolkit.venue.served.bounded_http import MAX_HEAD, MAX_HEADERS, PIECE, QUIET_SECONDS, BoundedHttp
 
@@ -440,13 +444,66 @@ def test_a_feed_is_not_read_while_its_client_reads_nothing() -> None:
     run(test)
 
 
+def clocks(jumping: str) -> SimpleNamespace:
+    """Return the two clocks of a thread: ten seconds pass between any two looks at one of them."""
+    made = {
+        "monotonic": itertools.repeat(0.0),
+        "thread_time": itertools.repeat(0.0),
+        jumping: itertools.count(0.0, 10.0),
+    }
+    return SimpleNamespace(**{name: values.__next__ for name, values in made.items()})
+
+
+@pytest.mark.parametrize(("clock", "rests"), [("monotonic", False), ("thread_time", True)])
+def test_a_frame_costs_its_client_the_time_of_this_thread_only(
+    clock: str, rests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        feed, _ = await opened_feed()
+        feed._share = Share()
+        loop, later, time = asyncio.get_running_loop(), list[float](), clocks(clock)
+        with monkeypatch.context() as patched:
+            patched.setattr(loop, "call_later", lambda seconds, *rest: later.append(seconds))
+            patched.setattr(loop, "time", time.monotonic)
+            patched.setattr(bounded_feed, "thread_time", time.thread_time)
+            feed.data_received(frame(9, b"one"))
+        assert [seconds > 50 for seconds in later] == ([True] if rests else [])
+
+    run(test)
+
+
+@pytest.mark.parametrize(("clock", "rests"), [("monotonic", False), ("thread_time", True)])
+def test_a_message_costs_its_client_no_time_that_it_waits_for_the_venue_or_the_processor(
+    clock: str, rests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    texts = [{"type": "websocket.receive", "text": '{"method": "ping"}'}] * 3
+    messages = iter([*texts, {"type": "websocket.disconnect"}])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def test() -> None:
+        with LocalVenue(clock="manual", market=False) as venue, monkeypatch.context() as patched:
+            connection = venue.host.feed.open("test")
+            patched.setattr(application, "time", clocks(clock))
+            patched.setattr(asyncio, "sleep", sleep)
+            await application._receive(connection, cast(WebSocket, SimpleNamespace(receive=receive)))
+        assert [seconds > 50 for seconds in slept] == [False, *[rests] * 3]
+
+    run(test)
+
+
 def test_a_burst_is_free_and_what_is_beyond_rests_at_the_rate_of_the_share() -> None:
     share = Share()
-    assert share.spend(100, 100 + BURST_SECONDS, 1) == 0
-    rest = share.spend(100 + BURST_SECONDS, 100.03 + BURST_SECONDS, 1)
+    assert share.spend(BURST_SECONDS, 100, 1) == 0
+    rest = share.spend(0.03, 100, 1)
     assert rest == pytest.approx(0.03 / 0.03)  # of few connections each has a tenth of 0.3 of the time
-    assert Share(0.0).spend(0.0, 0.003, 10) == pytest.approx(0.003 / 0.03)
-    assert Share(0.0).spend(0.0, 0.003, 30) == pytest.approx(0.003 / 0.01)
+    assert Share(0.0).spend(0.003, 0.0, 10) == pytest.approx(0.003 / 0.03)
+    assert Share(0.0).spend(0.003, 0.0, 30) == pytest.approx(0.003 / 0.01)
 
 
 @pytest.mark.parametrize(

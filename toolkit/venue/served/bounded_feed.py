@@ -1,4 +1,4 @@
-"""WebSocket connections within bounds: a piece a turn, a share of the event loop's time, and few parts of a message.
+"""WebSocket connections within bounds: a piece a turn, a share of the processor's time, and few parts of a message.
 
 Only messages have a published limit. Frames that are none (pings, empty fragments) cost time as well, so a connection
 that took more than its share is not read for a while. Then its client's own sending waits.
@@ -6,6 +6,7 @@ that took more than its share is not read for a while. Then its client's own sen
 
 from __future__ import annotations
 
+from time import thread_time
 from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -15,23 +16,26 @@ PIECE = 1_024
 MAX_PARTS = 64
 """Parts (fragments) that a message may have."""
 SHARE, FEW = 0.3, 10
-"""Part of the time that all connections together may take, of which each has its part, but no more than one of FEW."""
+"""Part of the processor's time that all connections may take. Each has its part of it, but no more than one of FEW."""
 BURST_SECONDS = 0.02
-"""Time that a connection may take in a burst."""
+"""Processor time that a connection may take in a burst."""
 
 
 class Share:
-    """The time in seconds that one connection took: beyond `burst` it is paid back at the rate of its share."""
+    """The processor time that one connection took, in s: beyond `burst` it is paid back at the rate of its share.
+
+    It is that of the thread that worked. Other threads, or other programs, may take the processor meanwhile.
+    """
 
     def __init__(self, burst: float = BURST_SECONDS) -> None:
         self._burst = burst
         self._spent = self._counted_at = 0.0
 
-    def spend(self, began: float, ended: float, connections: int) -> float:
-        """Count the time between two moments. Return the seconds to rest from now on, 0.0 for none."""
+    def spend(self, took: float, now: float, connections: int) -> float:
+        """Count what the connection took until now. Return the seconds to rest from now on, 0.0 for none."""
         share = SHARE / max(FEW, connections)
-        self._spent = max(0.0, self._spent - share * (began - self._counted_at)) + ended - began
-        self._counted_at = ended
+        self._spent = max(0.0, self._spent - share * (now - self._counted_at)) + took
+        self._counted_at = now
         return max(0.0, self._spent - self._burst) / share
 
 
@@ -81,10 +85,10 @@ class BoundedFeed(WebSocketsSansIOProtocol):
             return
         piece = bytes(self._unread[:PIECE])
         del self._unread[:PIECE]
-        began = self.loop.time()
+        began = thread_time()
         if piece:
             super().data_received(piece)
-        rest = self._share.spend(began, self.loop.time(), len(self.connections))
+        rest = self._share.spend(thread_time() - began, self.loop.time(), len(self.connections))
         if self._unread or rest:
             self.transport.pause_reading()
             self._plan(rest)
