@@ -13,9 +13,9 @@ import pytest
 os.environ.pop("TQDM_DISABLE", None)
 import tqdm.auto  # noqa: F401
 
-# Some tests run a second time: with another form of the wire ("extended"), or with a settlement delay ("1s").
-_SETTINGS = {"wire": os.environ.get("TOOLKIT_TEST_WIRE"), "settle_delay": os.environ.get("TOOLKIT_TEST_SETTLE_DELAY")}
-_GIVEN = {name: value for name, value in _SETTINGS.items() if value}
+# Some tests run a second time, with a settlement delay ("1s").
+_DELAY = os.environ.get("TOOLKIT_TEST_SETTLE_DELAY")
+_GIVEN = {"settle_delay": _DELAY} if _DELAY else {}
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from toolkit.protocol.actions import ACTIONS, INTERFACE_VERSION
 from toolkit.protocol.fields import Field, Items, Object
-from toolkit.protocol.reads.feed import CHANNELS
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from toolkit.protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from toolkit.protocol.reads.rows import Record
+from toolkit.protocol.reads.sources import Source
 
 
 def actions_table() -> str:
@@ -55,10 +55,20 @@ def queries_table() -> str:
     for query in ENDPOINTS.values():
         record = records.setdefault(query.record.name, query.record)
         params = ", ".join(f"**{name}**" if param.required else name for name, param in query.params.items())
-        mark = "" if query.published else " [L]"
-        lines.append(f"| `{query.name}` | `{query.path}`{mark} | {params or '–'} | {record.name} |")
+        lines.append(f"| `{query.name}` | `{query.path}` [{query.source}] | {params or '–'} | {record.name} |")
     for record in (*records.values(), *META_RECORDS.values()):
         lines += field_table(record)
+    return "\n".join(lines)
+
+
+def sources_table() -> str:
+    """Return the fields of each published record by their sources, as Markdown."""
+    records = [query.record for query in ENDPOINTS.values()] + [*META_RECORDS.values(), *RECORDS.values()]
+    lines = ["| Record | [S] | [P] | [K] | [L] |", "|---|---|---|---|---|"]
+    for record in {one.name: one for one in (*records, *AOP_RECORDS.values()) if one.known}.values():
+        by_source = {source: [one.wire for one in record.fields if one.source is source] for source in Source}
+        cells = (" ".join(f"`{name}`" for name in by_source[source]) or "–" for source in Source)
+        lines.append(f"| {record.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -85,9 +95,11 @@ def channels_table() -> str:
 
 
 def field_table(shown: Record) -> list[str]:
-    """Return a record's fields as Markdown lines; [L] marks what the venue does not publish."""
-    lines = ["", f"### {shown.name}{'' if shown.known else ' [L]'}", ""]
-    lines += ["| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
+    """Return a record's fields as Markdown lines. The mark says who says that a field exists, bold: required."""
+    lines = ["", f"### {shown.name} [{shown.source}]", "", shown.about, ""]
+    lines += ["| Field | Column | dtype | JSON | Unit | Source | |", "|---|---|---|---|---|---|---|"]
     for one in shown.fields:
-        lines.append(f"| `{one.wire}` | `{one.column}` | {one.dtype} | {one.unit or '–'} | {one.about} |")
+        name = f"**`{one.wire}`**" if one.needed else f"`{one.wire}`"
+        cells = (name, f"`{one.column}`", one.dtype, one.json, one.unit or "–", f"[{one.source}]", one.about)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines

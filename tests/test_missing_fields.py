@@ -15,8 +15,7 @@ import toolkit
 from tests.test_info_contract import World, world
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.errors import BadAnswer, DataWarning
-from toolkit.protocol.reads.feed import CHANNELS
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from toolkit.protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from toolkit.protocol.reads.rows import Record
 from toolkit.session import Session

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import toolkit
+from tests import wire_tables
 from tests.client.fake import Clock
 from tests.client.fake import session as session_of
 from tests.client.stream.test_published import PublishedVenue
@@ -26,12 +27,11 @@ from toolkit.client.reads.reading import meta_rows
 from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
 from toolkit.orders import buy
 from toolkit.protocol.enums import ENUMS
-from toolkit.protocol.reads import feed_records, info_queries
-from toolkit.protocol.reads.info_records import PRODUCT
+from toolkit.protocol.reads import feed, info_queries
+from toolkit.protocol.reads.info.products import ProductMeta
 from toolkit.protocol.reads.rows import Record
 from toolkit.research.live_trading.run_state import order_table
 from toolkit.session import Session
-from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import Panel
 
@@ -75,12 +75,12 @@ def _as_text(kind: str, enum: str, value: Any) -> Any:
 
 def _as_number(kind: str, enum: str, value: Any) -> Any:
     if kind in AMOUNTS:
-        return int(value) if value.isdigit() else float(value)
+        return value if type(value) is int else int(value) if value.isdigit() else float(value)
     return int(value) if kind in ("id", "integer", "code") and str(value).isdigit() else value
 
 
 def _with_zeros(kind: str, enum: str, value: Any) -> Any:
-    return (value if "." in value else value + ".") + "000" if kind in AMOUNTS else value
+    return (value if "." in value else value + ".") + "000" if kind in AMOUNTS and type(value) is str else value
 
 
 def _with_0x(kind: str, enum: str, value: Any) -> Any:
@@ -122,21 +122,26 @@ def test_every_published_answer_has_a_fixture_with_exactly_its_fields() -> None:
 def test_what_is_not_published_is_marked_in_the_reference() -> None:
     table = TABLES.queries_table()
     for endpoint in info_queries.ENDPOINTS.values():
-        assert (f"`{endpoint.path}` [L]" in table) == (not endpoint.published)
-        assert (f"### {endpoint.record.name} [L]" in table) == (not endpoint.record.known)
+        assert f"`{endpoint.path}` [{endpoint.source}]" in table
+        assert f"### {endpoint.record.name} [{endpoint.record.source}]" in table
     published = {endpoint.record.name for endpoint in ENDPOINTS}
-    assert all(f"### {record.name}\n" in table for record in info_queries.META_RECORDS.values())
+    assert all(f"### {record.name} [P]\n" in table for record in info_queries.META_RECORDS.values())
     assert published == {endpoint.record.name for endpoint in info_queries.ENDPOINTS.values() if endpoint.record.known}
     for page, records in (
         (table, [endpoint.record for endpoint in info_queries.ENDPOINTS.values()]),
-        (TABLES.channels_table(), [*feed_records.RECORDS.values(), *feed_records.AOP_RECORDS.values()]),
+        (TABLES.channels_table(), [*feed.RECORDS.values(), *feed.AOP_RECORDS.values()]),
     ):
         for record in records:
-            heading = f"### {record.name}{'' if record.known else ' [L]'}\n"
+            heading = f"### {record.name} [{record.source}]\n"
             section = page.partition(heading)[2].partition("###")[0]
             for field in record.fields:
-                (line,) = [line for line in section.splitlines() if line.startswith(f"| `{field.wire}` | ")]
-                assert line.endswith("[L] |") == (not field.published)
+                (line,) = [line for line in section.splitlines() if f"`{field.wire}`" in line.split("|")[:2][-1]]
+                assert f"| [{field.source}] |" in line
+                assert ("**" in line) == field.needed
+
+
+def test_the_page_of_the_published_wire_has_the_sources_of_the_declarations() -> None:
+    assert wire_tables.page() == wire_tables.PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
@@ -178,7 +183,7 @@ def test_the_local_venue_answers_in_the_published_shape(endpoint: info_queries.E
     body = json.loads(local.host.gateway.handle("GET", endpoint.path, list(query.items()), b"").body)
     wanted = DATA[endpoint.path]
     assert type(body["data"]) is type(wanted)
-    if isinstance(wanted, dict) and endpoint.record is not PRODUCT and endpoint.shape == "paged":
+    if isinstance(wanted, dict) and endpoint.record is not ProductMeta.declared and endpoint.shape == "paged":
         assert set(wanted) == set(body["data"])
     found = rows_of(endpoint, body["data"])
     assert found
@@ -186,17 +191,7 @@ def test_the_local_venue_answers_in_the_published_shape(endpoint: info_queries.E
     for row in found:
         for name, value in first.items():
             assert type(row[name]) is type(value), name
-        assert set(row) - set(first) == {"reason"} & set(endpoint.record.by_wire), "all there is that is not published"
-
-
-def test_the_extended_form_adds_the_other_fields() -> None:
-    with LocalVenue(clock="manual", wire="extended") as extended, toolkit.connect(venue=extended) as session:
-        session.place(buy("BTCUSDC", "0.01", "50000"))
-        query = [("userAddr", str(session.account))]
-        row = rows_of(
-            ORDER_STATES, json.loads(extended.host.gateway.handle("GET", ORDER_STATES.path, query).body)["data"]
-        )[0]
-        assert set(row) - set(ORDER_STATES.record.published) == {"createTime"}
+        assert set(row) - set(first) == {one.wire for one in endpoint.record.sent if not one.published}
 
 
 @pytest.mark.parametrize(
@@ -273,7 +268,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 def test_the_client_reads_every_answer() -> None:
     with session_of(answer, clock=Clock(1_781_000_099_000)) as s:
         assert list(s.products().index) == ["BTCUSDC", "XRPUSDC"]
-        assert s.product("XRPUSDC").tiers[1].max_leverage == 10
+        assert s.product("XRPUSDC").tiers == (), "no published field names a product's margin table"
         assert s.products.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
         assert s.products.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
         assert s.wallet_balances(exact=True)["equity"].tolist() == [Decimal("25498.2")]
@@ -340,28 +335,22 @@ def test_widgets_show_what_is_published(live: Session) -> None:
 
 
 def test_what_fills_do_not_send_is_read_elsewhere() -> None:
-    shown = {}
-    forms: tuple[Wire, ...] = ("published", "extended")
-    for form in forms:
-        with (
-            LocalVenue(clock="manual", market=False, wire=form) as venue,
-            toolkit.connect(venue=venue) as session,
-            toolkit.connect(venue=venue, account=1) as other,
-        ):
-            session.buy("BTCUSDC", "0.02", price="60000")
-            other.sell("BTCUSDC", "0.01", price="60000", tif="IOC")
-            venue.advance("1m")
-            other.sell("BTCUSDC", "0.01")
-            other.buy("BTCUSDC", "0.005", price="61000")
-            session.sell("BTCUSDC", "0.005")
-            placed = session.info.order_events().groupby("order_id")["time"].min()
-            shown[form] = (
-                session.fills(), session.fills(role="MAKER"), session.fills(side="SELL"),
-                order_table(session.orders(), placed, {}),
-            )  # fmt: skip
-    for one, two in zip(*(tables[:3] for tables in shown.values()), strict=True):
-        pd.testing.assert_frame_equal(one.drop(columns="builder_fee"), two.drop(columns="builder_fee"))
-    fills = shown["published"][0]
+    with (
+        LocalVenue(clock="manual", market=False) as venue,
+        toolkit.connect(venue=venue) as session,
+        toolkit.connect(venue=venue, account=1) as other,
+    ):
+        session.buy("BTCUSDC", "0.02", price="60000")
+        other.sell("BTCUSDC", "0.01", price="60000", tif="IOC")
+        venue.advance("1m")
+        other.sell("BTCUSDC", "0.01")
+        other.buy("BTCUSDC", "0.005", price="61000")
+        session.sell("BTCUSDC", "0.005")
+        placed = session.info.order_events().groupby("order_id")["time"].min()
+        fills, makers, sells = session.fills(), session.fills(role="MAKER"), session.fills(side="SELL")
+        orders = order_table(session.orders(), placed, {})
     assert fills["role"].tolist() == ["MAKER", "MAKER", "TAKER"]
     assert fills["type"].tolist() == ["LIMIT", "LIMIT", "MARKET"]
-    pd.testing.assert_frame_equal(shown["published"][3], shown["extended"][3])
+    pd.testing.assert_frame_equal(makers, fills[fills["role"] == "MAKER"].reset_index(drop=True))
+    pd.testing.assert_frame_equal(sells, fills[fills["side"] == "SELL"].reset_index(drop=True))
+    assert orders["time"].tolist() == placed[orders["order_id"]].tolist()

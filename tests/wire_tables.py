@@ -19,3 +19,16 @@ def _loaded() -> ModuleType:
 
 
 TABLES = _loaded()
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "published.md"
+_BEGIN, _END = "<!-- sources -->\n", "<!-- /sources -->"
+
+
+def page() -> str:
+    """Return docs/published.md with the table of the declarations. `python -m tests.wire_tables` writes it."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    return f"{before}{_BEGIN}{TABLES.sources_table()}\n{_END}{rest.partition(_END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")

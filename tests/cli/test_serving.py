@@ -229,9 +229,9 @@ OPTIONS = [
           "settle_delay": "0ms", "journal": None, "sync": "full", "recover": False, "wire": "published",
           "mnemonic": "words", "idle": "simulate", "accounts": 10}),
     (["--seed", "1", "--market", "calm", "--clock", "manual", "--start", "5", "--balance", "3", "--settle-delay", "1s",
-      "--journal", "j", "--sync", "os", "--recover", "--wire", "extended", "--catch-up", "skip", "--accounts", "4"],
+      "--journal", "j", "--sync", "os", "--recover", "--catch-up", "skip", "--accounts", "4"],
      {"seed": 1, "market": "calm", "clock": "manual", "speed": 1.0, "start": 5, "balance": "3", "settle_delay": "1s",
-      "journal": "j", "sync": "os", "recover": True, "wire": "extended", "mnemonic": "words", "idle": "skip",
+      "journal": "j", "sync": "os", "recover": True, "mnemonic": "words", "idle": "skip",
       "accounts": 4}),
     (["--no-market", "--speed", "2", "--allow-remote"], {"market": None, "speed": 2.0, "accounts": 10}),
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.sync.client import connect
 
 from tests.venue.wallets import AGENT, MASTER, Signer
 from toolkit.__main__ import main
@@ -196,19 +194,6 @@ def test_the_help_explains_faults() -> None:
     text = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
     assert "lose-answer" in text
     assert "chance=" in text
-
-
-@pytest.mark.parametrize("wire", ["published", "extended"])
-def test_the_form_of_the_feed_can_be_chosen(wire: str) -> None:
-    """As published, blocks have neither type nor sequence; the extended form begins with a snapshot."""
-    with command("--port", "0", "--no-market", "--wire", wire) as (process, address, _):
-        with connect(f"{address.replace('http', 'ws')}/ws/dex", proxy=None) as socket:
-            socket.send('{"method":"subscribe","subscription":{"type":"blockHeight"}}')
-            while "data" not in (message := json.loads(socket.recv(timeout=20))):
-                assert message["success"] is True
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-    assert ({"type", "sequence"} <= set(message["data"])) == (wire == "extended")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full exists on Linux")

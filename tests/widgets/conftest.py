@@ -18,10 +18,10 @@ from toolkit.widgets.base_panel.panel import REFRESHER
 __all__ = ["session"]
 
 
-@pytest.fixture(params=["published", "extended"])
-def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
-    """A local venue with a manual clock, for each form of the feed's messages."""
-    with LocalVenue(clock="manual", wire=request.param) as made:
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    """A local venue with a manual clock."""
+    with LocalVenue(clock="manual") as made:
         yield made
 
 

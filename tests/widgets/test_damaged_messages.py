@@ -222,8 +222,8 @@ class Run:
         self.session.stream.assert_healthy()
 
 
-def run(count: int, seed: int, wire: Any) -> Counter[str]:
-    with LocalVenue(clock="manual", market=False, accounts=3, wire=wire) as venue:
+def run(count: int, seed: int) -> Counter[str]:
+    with LocalVenue(clock="manual", market=False, accounts=3) as venue:
         going = Run(venue, seed)
         going.recover()
         while (done := sum(going.damager.done.values())) < count:
@@ -244,12 +244,11 @@ def run(count: int, seed: int, wire: Any) -> Counter[str]:
         return going.damager.done
 
 
-@pytest.mark.parametrize("wire", ["published", "extended"])
-def test_a_hundred_damaged_messages_hurt_nothing(wire: str) -> None:
-    assert len(run(100, 20_260, wire)) > 20
+def test_a_hundred_damaged_messages_hurt_nothing() -> None:
+    assert len(run(100, 20_260)) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_thousands_of_damaged_messages_hurt_nothing(seed: int) -> None:
-    run(450, seed, ("published", "extended")[seed % 2])
+    run(450, seed)

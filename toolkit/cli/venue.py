@@ -69,11 +69,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
     text = "while the followed feed is lost: pause trading, or continue at the last known book"
     add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
-    text = (
-        "Form of answers and messages. With extended, they have fields in addition to the published ones, and every "
-        "channel begins with a snapshot. (default published)"
-    )
-    add("--wire", choices=("published", "extended"), default="published", help=text)
     add("--check", action="store_true", help="check all invariants after every command (slow, for tests)")
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
 
@@ -197,7 +192,7 @@ def announce_journal(args: argparse.Namespace) -> None:
 def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
     """Return the venue of the arguments. Raises InputError for public accounts that others could reach unnamed."""
     remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
-    common = {name: getattr(args, name) for name in ("balance", "settle_delay", "journal", "sync", "recover", "wire")}
+    common = {name: getattr(args, name) for name in ("balance", "settle_delay", "journal", "sync", "recover")}
     common |= {"mnemonic": mnemonic, "idle": args.catch_up}
     common["accounts"] = args.accounts if args.accounts is not None else 0 if remote_public else 10
     if args.follow:

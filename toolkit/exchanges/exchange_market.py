@@ -19,7 +19,8 @@ from ..errors import InputError, TransportError, UnknownProduct
 from ..extras import need
 from ..numerals import Span, moment_ns
 from ..products import Product
-from ..protocol.reads.info_records import KLINE, RECORDS
+from ..protocol.reads.info.candles import Kline
+from ..protocol.reads.info.funding import FundingRatePoint
 from . import readings
 from .readings import Levels
 
@@ -214,7 +215,7 @@ class ExchangeMarket:
         size, symbol = readings.contract_size(self._market), self._product.symbol
         pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)
         rows = [readings.kline_row(candle, symbol, length, size) for candle in pages]
-        return frames.from_rows(KLINE, rows)[list(KLINE.columns)].set_index("time")
+        return frames.from_rows(Kline.declared, rows)[list(Kline.declared.columns)].set_index("time")
 
     def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
         """Return funding rates from `start` to `end` as `session.info.funding_rate_history` does, without prices."""
@@ -222,7 +223,7 @@ class ExchangeMarket:
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
         rows = [readings.funding_row(entry, self._product.code) for entry in pages]
         symbols = {self._product.code: self._product.symbol}
-        made = frames.from_rows(RECORDS["FundingRatePoint"], rows, symbols=symbols)
+        made = frames.from_rows(FundingRatePoint.declared, rows, symbols=symbols)
         return with_annual_rate(made, False)
 
     def _pages(self, fetch: Any, named: tuple[str, ...], start: Any, end: Any, step_ms: int) -> list[Any]:

@@ -6,7 +6,7 @@ send on it, and the messages of every channel. Both are made of JSON schemas (20
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from ..errors import capital
 from .actions import ACTIONS, Action
 from .enums import ENUMS
 from .fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
+from .reads.channel import MAX_DEPTH, Channel
 from .reads.endpoint import Endpoint, Param
-from .reads.feed import CHANNELS, MAX_DEPTH, Channel
-from .reads.feed_records import AOP_RECORDS, RECORDS
+from .reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from .reads.info_queries import ENDPOINTS, META_RECORDS
-from .reads.rows import FEED_TYPES, REST_TYPES, RecordField
+from .reads.rows import Record, RecordField
 
 Schema = dict[str, Any]
 
@@ -79,23 +79,21 @@ def _with_note(field: Field) -> Schema:
     return schema
 
 
-def of_fields(fields: Iterable[RecordField], types: Mapping[str, Any], *, required: bool = True) -> Schema:
-    """Return the schema of a row with these fields, of the types of its door. Further ones can come."""
-    properties = {field.wire: of_record_field(field, types) for field in fields}
+def of_record(record: Record, *, required: bool = True) -> Schema:
+    """Return the schema of a row as the local venue sends it. Further fields can come."""
+    properties = {field.wire: of_record_field(field) for field in record.sent}
     return _object(properties, properties if required else ())
 
 
-def of_record_field(field: RecordField, types: Mapping[str, Any]) -> Schema:
+def of_record_field(field: RecordField) -> Schema:
     """Return the schema of one value. A decimal number is text."""
     about = field.about + (f" ({field.unit})" if field.unit else "")
-    kind = types["enum" if field.enum else field.kind]
-    kind = kind if isinstance(kind, list) else [field.json_type or kind]
     if field.enum:
         numbers = {name: number for number, name in sorted(ENUMS[field.enum].name_of.items())}
-        shown = numbers if "integer" not in kind else [f"{number} {name}" for name, number in numbers.items()]
+        shown = [f"{number} {name}" for name, number in numbers.items()] if field.json == "integer" else numbers
         about = f"{about}: {', '.join(shown)}"
-    kind = [*kind, "null"] if field.null else kind
-    return {"type": kind if len(kind) > 1 else kind[0], "description": about}
+    kind = [field.json, "null"] if field.null else field.json
+    return {"type": kind, "description": about, "x-source": field.source}
 
 
 def of_param(param: Param) -> Schema:
@@ -107,7 +105,7 @@ def of_param(param: Param) -> Schema:
     elif param.kind == "flag":
         found = {"type": "boolean"}
     elif param.kind in ("choice", "enum"):
-        found = {"type": "string", "enum": list(param.choices or ENUMS[param.enum].names)}
+        found = {"type": "string", "enum": list(ENUMS[param.enum].names if param.enum else param.choices)}
     else:
         patterns = {"address": ADDRESS, "hash": HASH}
         found = {"type": "string", **({"pattern": patterns[param.kind]} if param.kind in patterns else {})}
@@ -129,12 +127,12 @@ _CODE: Schema = {"type": "integer", "description": "0 for success, 40003 and abo
 _ANSWER = _object({"code": _CODE, "message": {"type": "string"}, "data": {}}, ("code", "message", "data"))
 
 
-def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
+def openapi(version: str) -> dict[str, Any]:
     """Return the document of a local venue, whose answers have one type for each field.
 
-    It is served at the address of the venue. `extended` is the venue's form of the wire.
+    It is served at the address of the venue. `x-source` marks who says that a field exists, as `sources.Source` does.
     """
-    rows = {_row_name(one, extended): one.sent(extended=extended) for one in ENDPOINTS.values()}
+    records = {one.record.name: one.record for one in ENDPOINTS.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -146,23 +144,17 @@ def openapi(version: str, *, extended: bool = False) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "paths": {
             EXCHANGE_PATH: {"post": _exchange()},
-            **{endpoint.path: {"get": _query(endpoint, extended)} for endpoint in ENDPOINTS.values()},
+            **{endpoint.path: {"get": _query(endpoint)} for endpoint in ENDPOINTS.values()},
         },
         "components": {
             "schemas": {
                 "Answer": _ANSWER,
                 "Signature": _SIGNATURE,
                 **{_request_name(action): _request(action) for action in ACTIONS.values()},
-                **{name: of_fields(fields, REST_TYPES) for name, fields in rows.items()},
+                **{name: of_record(record) for name, record in records.items()},
             }
         },
     }
-
-
-def _row_name(endpoint: Endpoint, extended: bool) -> str:
-    """Return the name of a row's schema. A schema without the unpublished fields has a separate name."""
-    whole = endpoint.sent(extended=extended) == endpoint.record.fields
-    return endpoint.record.name if whole else f"Published{endpoint.record.name}"
 
 
 def _request_name(action: Action) -> str:
@@ -197,9 +189,9 @@ def _exchange() -> Schema:
     }
 
 
-def _data_of(endpoint: Endpoint, extended: bool) -> Schema:
+def _data_of(endpoint: Endpoint) -> Schema:
     """Return the schema of the data in the answer to a query."""
-    row = _reference(_row_name(endpoint, extended))
+    row = _reference(endpoint.record.name)
     rows: Schema = {"type": "array", "items": row}
     if endpoint.shape == "list":
         return rows
@@ -208,20 +200,21 @@ def _data_of(endpoint: Endpoint, extended: bool) -> Schema:
     members: Schema = {"total": {"type": "integer"}} if endpoint.shape == "paged" else _meta()
     members[endpoint.items] = rows
     if endpoint.beside:
-        members |= of_fields(endpoint.beside.fields, REST_TYPES)["properties"]
+        members |= of_record(endpoint.beside.declared)["properties"]
     return _object(members, members)
 
 
 def _meta() -> Schema:
     """Return the schemas of the members other than the products. A margin table has a row for each tier."""
     number, *tier = META_RECORDS["marginTables"].fields
-    tiers = {"riskLimitVo": {"type": "array", "items": of_fields(tier, REST_TYPES)}}
-    table = _object({number.wire: of_record_field(number, REST_TYPES), **tiers}, (number.wire, *tiers))
-    currency = of_fields(META_RECORDS["currencies"].fields, REST_TYPES)
+    row = {field.wire: of_record_field(field) for field in tier}
+    tiers = {"riskLimitVo": {"type": "array", "items": _object(row, row)}}
+    table = _object({number.wire: of_record_field(number), **tiers}, (number.wire, *tiers))
+    currency = of_record(META_RECORDS["currencies"])
     return {"marginTables": {"type": "array", "items": table}, "currencies": {"type": "array", "items": currency}}
 
 
-def _query(endpoint: Endpoint, extended: bool) -> Schema:
+def _query(endpoint: Endpoint) -> Schema:
     return {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -236,7 +229,7 @@ def _query(endpoint: Endpoint, extended: bool) -> Schema:
             }
             for one in endpoint.params.values()
         ],
-        "responses": _responses(_data_of(endpoint, extended)),
+        "responses": _responses(_data_of(endpoint)),
         **({} if endpoint.published else {"x-local-venue": True}),
     }
 
@@ -342,14 +335,14 @@ def _data(channel: Channel) -> Schema:
     """Return a data message. Six channels number their messages as published. The others are records that arrive."""
     row: Schema = {"type": "object"}
     if channel.type in RECORDS:
-        row = of_fields(RECORDS[channel.type].fields, FEED_TYPES, required=False)
+        row = of_record(RECORDS[channel.type], required=False)
     members: Schema = {"type": {"enum": ["snapshot", "incremental"]}, "sequence": {"type": "integer"}}
     if channel.type == "orderBook":
         level = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}]}
         sides = {side: {"type": "array", "items": level} for side in ("bids", "asks")}
         members["book"] = _object(sides)
     elif channel.type == "aopState":
-        parts = {name: of_fields(one.fields, FEED_TYPES, required=False) for name, one in AOP_RECORDS.items()}
+        parts = {name: of_record(one, required=False) for name, one in AOP_RECORDS.items()}
         members["aop"] = _object({name: {"type": "array", "items": part} for name, part in parts.items()})
     elif channel.key:
         members[channel.key] = {"anyOf": [row, {"type": "array", "items": row}]}

@@ -6,6 +6,7 @@ A member is an int: it compares and encodes as its number. `Names` converts betw
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal
 
 from ..errors import MalformedRequest
 from ..suggestions import meant
@@ -91,10 +92,25 @@ class AgentStatus(IntEnum):
 
 
 class AccountStatus(IntEnum):
-    """Whether an account is being liquidated [L]."""
+    """Whether an account is being liquidated. The names are published, the numbers are the local venue's [L]."""
 
     NORMAL = 1
     LIQUIDATING = 2
+
+
+class ListStatus(IntEnum):
+    """Whether a product can be traded. Products have the name, in lower case. Queries filter by the number [L]."""
+
+    LISTED = 1
+    PAUSED = 2
+    DELISTED = 3
+
+
+class VaultStatus(IntEnum):
+    """Whether a vault takes deposits. 1 is published, 2 is the local venue's [L]."""
+
+    OPEN = 1
+    CLOSED = 2
 
 
 class TransactionStatus(IntEnum):
@@ -159,7 +175,14 @@ def _names(label: str, enum: type[IntEnum]) -> Names:
 # Statuses travel as names, so a query may not give their numbers, which are the local venue's own.
 _STATUSES = tuple(status.name for status in OrderStatus)
 
-ENUMS: dict[str, Names] = {
+EnumKey = Literal[
+    "order_side", "order_type", "tif", "reduce_only", "trigger", "margin_mode", "position_mode", "position_side",
+    "agent_status", "account_status", "list_status", "vault_status", "transaction_status", "order_status",
+    "exec_status",
+]  # fmt: skip
+"""Names that declarations use for the enums."""
+
+ENUMS: dict[EnumKey, Names] = {
     "order_side": _names("side", OrderSide),
     "order_type": _names("order type", OrderType),
     "tif": _names("time in force", TimeInForce),
@@ -170,6 +193,8 @@ ENUMS: dict[str, Names] = {
     "position_side": _names("position side", PositionSide),
     "agent_status": _names("agent status", AgentStatus),
     "account_status": _names("account status", AccountStatus),
+    "list_status": _names("listing status", ListStatus),
+    "vault_status": _names("vault status", VaultStatus),
     "transaction_status": _names("transaction status", TransactionStatus),
     "order_status": Names("order status", {}, _STATUSES),
     "exec_status": Names("execution status", {}, _STATUSES),

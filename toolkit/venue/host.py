@@ -31,7 +31,7 @@ from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker, advance_ba
 from .risk.witness import watched
 
 if TYPE_CHECKING:
-    from .feed.hub import Hub, Wire
+    from .feed.hub import Hub
     from .model.genesis import Genesis
 
 T = TypeVar("T")
@@ -59,7 +59,6 @@ class VenueHost:
         journal: Journal | None = None,
         player: Player | None = None,
         idle: Idle = "simulate",
-        wire: Wire = "published",
     ) -> None:
         self.clock = clock
         self.player = player
@@ -79,11 +78,10 @@ class VenueHost:
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
         self.faults = Faults(self)
-        self.gateway = Gateway(self, self.faults.requests, extended=wire == "extended")
+        self.gateway = Gateway(self, self.faults.requests)
         self.record: Callable[[Command], None] | None = None
         """Called with every command except the passing of time, under the lock, before the command is applied."""
         self._hub: Hub | None = None
-        self._wire: Wire = wire
         self._runners = 0
         self._ticker: Ticker | None = None
         self._snapshots: dict[int, bytes] = {}
@@ -333,7 +331,7 @@ class VenueHost:
             if self._hub is None:
                 from .feed.hub import Hub
 
-                self._hub = Hub(self, self.faults.feed, self._wire)
+                self._hub = Hub(self, self.faults.feed)
                 self.core.record_events(True)
             return self._hub
 

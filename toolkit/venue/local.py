@@ -31,7 +31,6 @@ from .model.market import Market, saved
 
 if TYPE_CHECKING:
     from .api.in_process import VenueTransport
-    from .feed.hub import Wire
     from .served.boundary import ServeSettings
     from .served.server import Served
 
@@ -43,10 +42,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     Unix ms, ISO text or a datetime. A real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
     `Market`, or None for a venue without participants. `control.market` changes it later. `settle_delay` (a
-    span like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages.
-    Form "published" has the same fields as the exchange. Form "extended" has further fields, and on every channel
-    `type`, `sequence` and a first snapshot. `config` is a whole Genesis instead of the default one. Its seed and time
-    take precedence over `seed` and `start`.
+    span like "1s") delays the effect of accepted actions. `config` is a whole Genesis instead of the default one. Its
+    seed and time take precedence over `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered. An existing file is replayed. The venue
     continues from its state, and ignores the arguments about the beginning. `sync` is "full" (survives a power failure)
@@ -85,12 +82,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         sync: Sync = "full",
         recover: bool = False,
         idle: Idle = "simulate",
-        wire: Wire = "published",
         replay: Replayable | None = None,
     ) -> None:
-        if wire not in ("published", "extended"):
-            text = f"wire {wire!r} is neither published nor extended"
-            raise InputError(text, field="wire", value=wire, nearest=("published", "extended"))
         player = None
         if replay is not None:
             if journal is not None:
@@ -115,9 +108,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
         first = funding(genesis.time, accounts, balance, mnemonic)
         opened = None if journal is None else open_or_create(journal, genesis, first, sync=sync, recovering=recover)
-        self.host = VenueHost(
-            genesis, first, clock, mnemonic=mnemonic, journal=opened, player=player, idle=idle, wire=wire
-        )
+        self.host = VenueHost(genesis, first, clock, mnemonic=mnemonic, journal=opened, player=player, idle=idle)
         self.control = Controls(self.host)
 
     @no_keys

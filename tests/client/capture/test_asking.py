@@ -74,7 +74,9 @@ def test_each_query_is_asked_once_with_what_it_needs_and_paced() -> None:
     }
     for name, query in asked.items():
         params = ENDPOINTS[name].params
-        assert set(query) == {each for each, param in params.items() if param.required or param.unless}, name
+        assert set(query) == {
+            each for each, param in params.items() if param.required or param.leading or param.unless
+        }, name
     assert {one.name: one.error for one in answers if one.error} == {
         "agent": "not asked: no agentName is known",
         "block": "not asked: no blockHeight is known",

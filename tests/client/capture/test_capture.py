@@ -23,7 +23,6 @@ from toolkit.__main__ import main
 from toolkit.client.capture import findings
 from toolkit.client.capture.asking import ask_for_errors
 from toolkit.client.capture.comparison import (
-    FORMS,
     Difference,
     compare_answer,
     compare_envelope,
@@ -36,11 +35,11 @@ from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 from toolkit.protocol.reads.info_queries import ENDPOINTS as EVERY
+from toolkit.protocol.reads.rows import RecordField
 from toolkit.session import Session
 from toolkit.venue import development
-from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.programs.referrals import code_of
 
@@ -52,11 +51,11 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.client.capture.asking.PAUSE_SECONDS", 0.0)
 
 
-def captured(form: Wire) -> tuple[findings.Capture, Session]:
+def captured() -> tuple[findings.Capture, Session]:
     """Return a capture of a served venue, where an account trades meanwhile."""
     over = threading.Event()
     with (
-        LocalVenue(wire=form, accounts=3) as venue,
+        LocalVenue(accounts=3) as venue,
         venue.serve(0) as served,
         toolkit.connect(venue=venue) as trader,
         toolkit.connect(served.environment, account=0) as reader,
@@ -82,7 +81,7 @@ def captured(form: Wire) -> tuple[findings.Capture, Session]:
 
 @pytest.fixture(scope="module")
 def published() -> tuple[findings.Capture, Session]:
-    return captured("published")
+    return captured()
 
 
 def test_the_local_venue_is_as_declared(published: tuple[findings.Capture, Session]) -> None:
@@ -101,19 +100,6 @@ def test_the_local_venue_is_as_declared(published: tuple[findings.Capture, Sessi
     assert codes["an unknown action"] == 40201
     assert codes["an unknown signer"] == 40204
     assert codes["a body that is not JSON"] == 40003
-
-
-def test_the_extended_form_differs_by_what_it_adds() -> None:
-    taken, _ = captured("extended")
-    found = {(one.where, one.field) for one in taken.differences if one.published}
-    added = {(one.type, name) for one in wire.CHANNELS.values() for name, has in
-             (("type", one.typed), ("sequence", one.sequenced)) if not has}  # fmt: skip
-    channels = {one.channel for one in taken.feed.channels if one.messages}
-    assert {pair for pair in added if pair[0] in channels} <= found
-    assert {field for where, field in found if where in channels} <= {"type", "sequence", "recent"} | {
-        name for where, name in found if where.split()[0] in ("aopState", *channels)
-    }
-    assert all(where.split()[0] in wire.CHANNELS for where, _ in found), "the queries are the same in both forms"
 
 
 def test_nothing_in_the_files_names_the_account(published: tuple[findings.Capture, Session], tmp_path: Path) -> None:
@@ -237,52 +223,36 @@ def test_every_lie_of_a_message_is_found(kind: str) -> None:
         assert record.known
 
 
-FITS: dict[str, list[Any]] = {
-    "price": ["1", "-0.5", "0"],
-    "integer": [0, -5, "12", "-12"],
-    "id": [1, "1767225600000000"],
-    "key": [1, "BTC"],
-    "code": [1, "1"],
-    "currency": [1, "USDC"],
-    "text": ["", "x"],
-    "symbol": ["BTCUSDC"],
-    "address": ["", "0x" + "aB" * 20],
-    "hash": ["", "0x" + "0" * 64, "f" * 64],
-    "bool": [True, False],
-    "ms": [0, 1_000_000_000_000, 1_767_225_600_000],
-    "s": [0, 1_000_000_000, 1_767_225_600],
-}
-"""Values of each kind of field that are as published, at the edges of what is."""
-DIFFERS: dict[str, list[Any]] = {
-    "price": [1, "1e5", "", "1.", ".5", "+1", None],
-    "integer": [1.0, True, "", "1.5", "²", None],
-    "id": ["x", None],
-    "key": [None, True, 1.5, []],
-    "code": ["BTC", 1.0],
-    "currency": [None, 1.5],
-    "text": [5, None],
-    "symbol": [5],
-    "address": ["0x" + "a" * 39, "a" * 40, 5, None],
-    "hash": ["0x" + "0" * 63, "g" * 64, 5, None],
-    "bool": [0, 1, "true", None],
-    "ms": [999_999_999_999, 1, "1767225600000", True, 1.0, 100_000_000_000_000],
-    "s": [999_999_999, 1, "1767225600", True, 100_000_000_000],
-}
+def field(name: str) -> RecordField:
+    """Return a declared field by its wire name."""
+    every = (one for endpoint in EVERY.values() for one in endpoint.record.fields)
+    return next(one for one in every if one.wire == name)
 
 
-@pytest.mark.parametrize("kind", FITS)
-def test_each_form_takes_what_is_published_and_nothing_next_to_it(kind: str) -> None:
-    _, fits = FORMS[kind]
-    assert [value for value in FITS[kind] if not fits(value)] == []
-    assert [value for value in DIFFERS[kind] if fits(value)] == []
-
-
-def test_an_enum_comes_as_its_name_or_number_or_empty() -> None:
-    side = next(one for record in RECORDS.values() for one in record.fields if one.enum == "order_side")
-    words, fits = form_of(side)
-    assert words.startswith("name or number of: ")
-    assert [value for value in ("", "BUY", "SELL", 1, 2, "1") if not fits(value)] == []
-    assert [value for value in ("HOLD", 9, True, None, 1.5) if fits(value)] == []
+@pytest.mark.parametrize(
+    ("name", "fits", "differs"),
+    [
+        ("balance", ["1", "-0.5", "0"], [1, "1e5", "", "1.", ".5", "+1", None]),
+        ("maxLeverage", [1, 40], ["40", 1.5, True, None]),
+        ("tradeCount", [0, -5], ["12", 1.0, True, "", None]),
+        ("ordId", ["1", "1767225600000000"], [1, "x", "", None]),
+        ("symbolCode", [1], ["1", "BTC", 1.0]),
+        ("agentName", ["", "x"], [5, None]),
+        ("userAddr", ["", "0x" + "aB" * 20], ["0x" + "a" * 39, "a" * 40, 5, None]),
+        ("txHash", ["", "0x" + "0" * 64, "f" * 64], ["0x" + "0" * 63, "g" * 64, 5, None]),
+        ("onlyIsolated", [True, False], [0, 1, "true", None]),
+        ("blockTime", [0, 10**12, 1_767_225_600_000], [10**12 - 1, 1, "1767225600000", True, 1.0, 10**14]),
+        ("timestamp", [0, 10**9, 1_767_225_600], [10**9 - 1, 1, "1767225600", True, 10**11]),
+        ("execStatus", ["NEW"], ["", "HOLD", 1, None]),
+        ("reduceOnly", [0, 3], ["NONE", 9, True, None]),
+    ],
+)
+def test_each_form_takes_what_is_published_and_nothing_next_to_it(
+    name: str, fits: list[Any], differs: list[Any]
+) -> None:
+    _, form = form_of(field(name))
+    assert [value for value in fits if not form(value)] == []
+    assert [value for value in differs if form(value)] == []
 
 
 def test_a_difference_from_what_only_the_local_venue_declares_is_marked_as_such() -> None:

@@ -11,10 +11,11 @@ import pytest
 from toolkit.client.capture.asking import Answered, ChannelCapture, FeedCapture
 from toolkit.client.capture.comparison import Difference, shown
 from toolkit.client.capture.findings import Capture, StandIns, _first_symbol
+from toolkit.protocol.reads.sources import L
 
 ADDRESS = "0x" + "Ab" * 20
 WRONG = Difference("/info/a", "equity", "decimal text", "5 (1 of 1 values)")
-OWN = Difference("/info/b", "extra", "not declared", "1", published=False)
+OWN = Difference("/info/b", "extra", "not declared", "1", source=L)
 REPORT = """\
 # What this venue answers
 
@@ -23,8 +24,8 @@ REPORT = """\
 
 1 of 3 queries and 1 of 2 channels as declared, 1 queries without an answer, 1 channels without a message.
 
-[L] marks what is not published: there the local venue's form is
-compared, and another venue may differ.
+A mark says who declares a field: the specification [S], the exchange's documents [P], its SDK [K],
+or the local venue alone [L], from which another venue may differ.
 
 ## Queries
 
@@ -60,12 +61,12 @@ Messages of no known form: 7, such as "0"
 
 | Where | Field | Declared | Found |  |
 |---|---|---|---|---|
-| /info/a | equity | decimal text | 5 (1 of 1 values) |  |
+| /info/a | equity | decimal text | 5 (1 of 1 values) | [P] |
 | /info/b | extra | not declared | 1 | [L] |
-| /info/c | HTTP status | 200 | 404 |  |
-| /info/c | code | 0 | 404 |  |
-| a wrong method | body | an object | null |  |
-| block | type | in no message | in 1 of 1 messages |  |
+| /info/c | HTTP status | 200 | 404 | [P] |
+| /info/c | code | 0 | 404 | [P] |
+| a wrong method | body | an object | null | [P] |
+| block | type | in no message | in 1 of 1 messages | [P] |
 """
 
 
@@ -137,7 +138,7 @@ def test_the_report_for_programs_has_the_same_facts(tmp_path: Path) -> None:
         | {"unknown": ["0", "1", "2", "3", "4"]},
         "differences": [
             {"where": one.where, "field": one.field, "declared": one.declared, "found": one.found}
-            | {"published": one.published}
+            | {"source": one.source}
             for one in taken.differences
         ],
     }

@@ -21,7 +21,7 @@ from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, re
 from toolkit.client.reads.conversion import OrderRef
 from toolkit.errors import Disconnected, InputError, WaitFailed, WaitTimeout
 from toolkit.orders import buy
-from toolkit.protocol.reads.info_records import RECORDS
+from toolkit.protocol.reads.info.orders import OrderEvent
 
 META_ROUTE = {"product-meta": lambda _: META}
 ROW = {"userAddr": MASTER, "symbol": "1", "side": "1", "ordId": "7", "clOrdId": "5000", "status": "NEW", "qty": "0.01"}
@@ -505,8 +505,8 @@ def test_a_cancellation_is_waited_for_by_its_state(calls: OrderCalls) -> None:
 
 @pytest.mark.parametrize(("owner", "asked_for"), [(VAULT, VAULT), (None, MASTER)])
 def test_the_events_of_an_order_are_listed_oldest_first(calls: OrderCalls, owner: Any, asked_for: str) -> None:
-    event = lambda at, word: whole(RECORDS["OrderEvent"], id=str(at), ordId="7", execStatus=word, blockTime=at)  # noqa: E731
-    expected = dict.fromkeys(RECORDS["OrderEvent"].expected, "0")
+    event = lambda at, word: whole(OrderEvent.declared, id=str(at), ordId="7", execStatus=word, blockTime=at)  # noqa: E731
+    expected = dict.fromkeys(OrderEvent.declared.expected, "0")
     shown = [expected | event(*one) for one in ((3000, "FILLED"), (2000, "PARTIALLY_FILLED"), (1000, "NEW"))]
     route = lambda query: {"total": 3, "items": shown if query["page"] == "1" else []}  # noqa: E731
     frame, asked = ask(calls.events(standing(calls, GOOD, owner=owner), True), events=route, **META_ROUTE)

@@ -121,10 +121,9 @@ def refuse_reads(alice: toolkit.Session, *paths: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["order_history", "events"])
-@pytest.mark.parametrize("wire", ["published", "extended"])
-def test_the_feed_tells_what_became_of_orders(channel: str, wire: Any) -> None:
+def test_the_feed_tells_what_became_of_orders(channel: str) -> None:
     with (
-        LocalVenue(clock="manual", market=False, settle_delay="1s", wire=wire) as venue,
+        LocalVenue(clock="manual", market=False, settle_delay="1s") as venue,
         toolkit.connect(venue=venue),
         toolkit.connect(venue=venue, account=1) as other,
         toolkit.connect(venue=venue, approve=False, settle_timeout=0) as alice,

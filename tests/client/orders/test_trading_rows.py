@@ -16,7 +16,7 @@ from tests.client.rows import whole
 from toolkit.client.orders.trading import TradingFlows, _closing_orders
 from toolkit.errors import BadAnswer, InputError, WalletError
 from toolkit.products import ProductTable
-from toolkit.protocol.reads.info_records import RECORDS
+from toolkit.protocol.reads.info.positions import Position
 
 BTC = ProductTable.from_meta(META)["BTCUSDC"]
 OTHER = "0x" + "22" * 20
@@ -62,7 +62,7 @@ def test_each_leg_of_a_position_is_closed(row: dict[str, str], price: Any, closi
 
 
 def test_a_position_is_closed_where_it_is() -> None:
-    position = whole(RECORDS["Position"], longSize="0.5", shortSize="0")
+    position = whole(Position.declared, longSize="0.5", shortSize="0")
     fake = Rows(position)
     s = session(fake)
     s.close_position("BTCUSDC", price="60000", tif="IOC")

@@ -73,9 +73,9 @@ def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
     whole = {**dict.fromkeys((one.wire for one in ENDPOINTS["fills"].record.fields), "1"), "blockTime": NOW}
     world = World(fills=[whole])
     assert world.run(read_rows("fills", Retry(attempts=1))) == world.run(world.reader.rows("fills", {})) == [whole]
-    world.answers["fills"] = [{name: value for name, value in whole.items() if name != "id"}]
+    world.answers["fills"] = [{name: value for name, value in whole.items() if name != "orderId"}]
     for read in (read_rows("fills", Retry(attempts=1)), world.reader.rows("fills", {})):
-        with pytest.raises(BadAnswer, match="id"):
+        with pytest.raises(BadAnswer, match="orderId is missing"):
             world.run(read)
 
 

@@ -21,7 +21,7 @@ from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_
 from toolkit.errors import DataWarning, ExchangeError, MissingPackage
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info_records import KLINE
+from toolkit.protocol.reads.info.candles import Kline
 
 MINUTE = 60_000
 BEGIN = 1_767_225_600_000
@@ -267,7 +267,7 @@ def test_a_venue_that_takes_no_notice_of_a_window_ends_the_read(there: range) ->
 @pytest.mark.parametrize("exact", [False, True])
 def test_candles_have_the_same_columns_however_they_were_read(tmp_path: Path, exact: bool) -> None:
     store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
-    declared = frames.empty(KLINE, exact=exact).dtypes
+    declared = frames.empty(Kline.declared, exact=exact).dtypes
     for asked, kept in ((request(0, 99, exact=exact), None), (request(50, 99, exact=exact), cache)):
         for _ in range(2):
             frame = store.run(read(store, asked, kept, Bar()))  # type: ignore[arg-type]

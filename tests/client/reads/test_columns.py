@@ -32,15 +32,17 @@ from toolkit.client.reads.derived_columns import (
 from toolkit.errors import BadAnswer, DataWarning
 from toolkit.products import MarginTier, ProductTable
 from toolkit.protocol.reads.endpoint import MAX_TIME
-from toolkit.protocol.reads.info_records import KLINE, RECORDS
+from toolkit.protocol.reads.info.candles import Kline
+from toolkit.protocol.reads.info.funding import FundingPayment
 from toolkit.protocol.reads.rows import RecordField
+from toolkit.protocol.reads.sources import P
 
 NA = None
 D = Decimal
 
 
 def field(kind: str, *, enum: str = "", signed: bool = False) -> RecordField:
-    return RecordField("x", "x", kind, enum, "", "", signed)
+    return RecordField("x", "x", kind, enum or None, "", "", "", "string", P, signed)
 
 
 def plain(values: Any) -> list[Any]:
@@ -160,7 +162,7 @@ def test_typed_rows_have_the_dtypes_that_are_declared_also_when_there_are_none()
     ],
 )
 def test_a_field_that_is_not_declared_has_the_dtype_of_its_values(values: list[Any], dtype: Any) -> None:
-    record = RECORDS["FundingPayment"]
+    record = FundingPayment.declared
     made = frames.from_rows(record, [{"new": one} for one in values])
     assert list(made.columns)[-1] == "new"
     assert made["new"].dtype == dtype
@@ -172,7 +174,7 @@ def test_a_field_that_is_not_declared_has_the_dtype_of_its_values(values: list[A
 
 
 def test_what_does_not_fit_is_shown_as_it_came_with_how_many_there_are() -> None:
-    record = RECORDS["FundingPayment"]
+    record = FundingPayment.declared
     wire = next(one.wire for one in record.fields if one.kind == "ms")
     column = next(one.column for one in record.fields if one.kind == "ms")
     said = rf"FundingPayment\.{wire}: 2 values such as 'x' are not ms\. NA in '{column}', as answered in the last"
@@ -219,7 +221,7 @@ def test_a_page_of_candles_in_any_pieces_is_that_of_its_rows(numbers: list[tuple
         patched.setattr(frames, "_CHUNK", chunk)
         found = frames.decode_page(page(rows))
     assert found is not None
-    pd.testing.assert_frame_equal(found, frames.from_rows(KLINE, rows))
+    pd.testing.assert_frame_equal(found, frames.from_rows(Kline.declared, rows))
 
 
 @pytest.mark.parametrize("spaces", ["", " \n"])
@@ -263,7 +265,7 @@ def test_a_candle_at_the_bounds_is_plain(changed: dict[str, Any]) -> None:
     rows = [{**kline(1), **changed}]
     found = frames.decode_page(page(rows))
     assert found is not None
-    pd.testing.assert_frame_equal(found, frames.from_rows(KLINE, rows))
+    pd.testing.assert_frame_equal(found, frames.from_rows(Kline.declared, rows))
 
 
 def test_a_page_that_is_no_list_of_candles_is_not_read_as_one() -> None:

@@ -17,8 +17,7 @@ from toolkit.venue.local import LocalVenue
 
 @pytest.fixture
 def session() -> Session:
-    # The extended form sends role and type with each fill, so that nothing is asked for.
-    made = toolkit.connect("local", venue=LocalVenue(clock="manual", wire="published"))
+    made = toolkit.connect("local", venue=LocalVenue(clock="manual"))
     made.buy("BTCUSDC", "0.02")
     made.sell("ETHUSDC", "0.5")
     made.sell("BTCUSDC", "0.01")

@@ -20,9 +20,12 @@ from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer, DataWarning
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info.candles import Kline
+from toolkit.protocol.reads.info.funding import FundingPayment
+from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
-from toolkit.protocol.reads.info_records import KLINE, RECORDS
 from toolkit.protocol.reads.rows import RecordField
+from toolkit.protocol.reads.sources import P
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {
@@ -168,7 +171,7 @@ def test_uniform_candles_read_fast_equal_the_general_way() -> None:
     rows = [kline(at) for at in range(5000)]
     fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
     assert frames.decode_page(envelope(rows)) is not None
-    pd.testing.assert_frame_equal(fast, frames.from_rows(KLINE, rows))
+    pd.testing.assert_frame_equal(fast, frames.from_rows(Kline.declared, rows))
     assert fast["open"].tolist()[-1] == 64999.1
 
 
@@ -195,7 +198,7 @@ def test_candles_that_are_not_uniform_still_give_the_frame(changed: dict[str, An
         assert pd.isna(made["open"][2500])
     else:
         made = frames.frame(ENDPOINTS["klines"], body)
-        pd.testing.assert_frame_equal(made, frames.from_rows(KLINE, rows))
+        pd.testing.assert_frame_equal(made, frames.from_rows(Kline.declared, rows))
     assert len(made) == 3000
 
 
@@ -248,7 +251,7 @@ def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
     other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
     pd.testing.assert_frame_equal(one, other)
     assert one["side"][0] == "SHORT"
-    assert one.dtypes.equals(frames.empty(RECORDS["FundingPayment"]).dtypes)
+    assert one.dtypes.equals(frames.empty(FundingPayment.declared).dtypes)
 
 
 SCALARS = st.one_of(
@@ -259,9 +262,9 @@ SCALARS = st.one_of(
 @pytest.mark.filterwarnings("ignore::toolkit.errors.DataWarning")
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
-    made = frames.from_rows(RECORDS["OrderState"], rows)
+    made = frames.from_rows(OrderState.declared, rows)
     assert len(made) == len(rows)
-    assert made.dtypes[: len(RECORDS["OrderState"].fields)].equals(frames.empty(RECORDS["OrderState"]).dtypes)
+    assert made.dtypes[: len(OrderState.declared.fields)].equals(frames.empty(OrderState.declared).dtypes)
 
 
 def test_the_benchmark_compares_ways_that_give_the_same_numbers() -> None:
@@ -325,7 +328,7 @@ def test_plain_columns_are_read_in_one_step(
         raise AssertionError(given)
 
     monkeypatch.setattr(frames, "_each", one_by_one)
-    field = RecordField("x", "x", kind, "", "", "", kind == "money")
+    field = RecordField("x", "x", kind, None, "", "", "", "string", P, kind == "money")
     made, bad = frames.column(field, values, {}, exact=exact)
     assert (len(made), bad) == (2, 0)
     for odd in (True, "1_0"):

@@ -52,7 +52,7 @@ Total value or profit of a vault over time, as a DataFrame.
 
 vault: address of the vault (0x and 40 hex digits)
 kind: total value or profit and loss (one of tvl, pnl, default: tvl)
-interval: how far back (one of 24h, 7d, 30d, all-time, default: 7d)
+interval: how far back (one of 24h, 7d, 30d, all-time, default: 24h)
 exact: True gives Decimal (default: False, float64)
 index: column that becomes the index (default: none)
 """
@@ -97,12 +97,12 @@ def test_the_help_of_funding_rates_has_the_column_that_is_derived() -> None:
         (
             "vault_history",
             {"vault": ("str", ...), "kind": ('Literal["tvl", "pnl"]', "tvl")}
-            | {"interval": ('Literal["24h", "7d", "30d", "all-time"]', "7d")}
+            | {"interval": ('Literal["24h", "7d", "30d", "all-time"]', "24h")}
             | {"exact": ("bool", False), "index": ("str | None", None)},
         ),
         (
             "referral_summary",
-            {"account": ("str | None", None), "period": ('Literal["24h", "7d", "30d", "all-time"]', "all-time")}
+            {"account": ("str | None", None), "period": ('Literal["24h", "7d", "30d", "all"]', "all")}
             | {"start": (TIME, None), "end": (TIME, None), "exact": ("bool", False), "index": ("str | None", None)},
         ),
     ],

@@ -20,7 +20,7 @@ from toolkit.client.reads.table_flows import ProductFlows, TableFlows
 from toolkit.environments import TESTNET
 from toolkit.errors import BadAnswer, DataWarning, InputError, UnknownProduct
 from toolkit.protocol.reads.endpoint import MAX_TIME
-from toolkit.protocol.reads.feed_records import RECORDS as FEED
+from toolkit.protocol.reads.feed import RECORDS as FEED
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 MINUTE = 60_000

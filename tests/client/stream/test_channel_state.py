@@ -28,7 +28,7 @@ from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed_records import RECORDS
+from toolkit.protocol.reads.feed import RECORDS
 
 BTC = {"symbol": "BTCUSDC"}
 

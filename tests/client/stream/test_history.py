@@ -114,12 +114,11 @@ def test_an_account_is_its_wallets_open_orders_and_positions_with_their_leverage
     ]
 
 
-@pytest.mark.parametrize("wire_form", ["published", "extended"])
 @pytest.mark.parametrize("trade", ["buy", "sell"])
-def test_a_funding_payment_from_before_the_connection_is_listed_once(wire_form: Any, trade: str) -> None:
-    """The first snapshot of the extended form has it too. It writes the side by name, the Info API by number."""
+def test_a_funding_payment_from_before_the_connection_is_listed_once(trade: str) -> None:
+    """The feed writes the side by name, the Info API by number."""
     with (
-        LocalVenue(clock="manual", market=None, wire=wire_form, settle_delay=0) as venue,
+        LocalVenue(clock="manual", market=None, settle_delay=0) as venue,
         toolkit.connect(venue=venue) as session,
     ):
         venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")

@@ -23,7 +23,7 @@ from toolkit.client.stream.stream import AsyncLive
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import BadAnswer, DataWarning, FeedError, StaleData, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 
 USER = "0x" + "ab" * 20
 BTC = {"symbol": "BTCUSDC"}

@@ -13,7 +13,7 @@ from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import Settings, Topic
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 
 BOOK = {"symbol": "BTCUSDC", "depth": 5}
 USER = "0x" + "ab" * 20
@@ -43,7 +43,7 @@ class Peer:
         return texts
 
     def send(self, kind: str, form: str, sequence: int, **data: Any) -> None:
-        self.client.received(wire.data_message(kind, form, sequence, data), self.now)
+        self.client.received(wire.data_message(wire.CHANNELS[kind], form, sequence, data), self.now)
 
     def book(self, form: str, sequence: int, bids: list[Any], asks: list[Any], **more: Any) -> None:
         self.send("orderBook", form, sequence, **BOOK, book={"bids": bids, "asks": asks}, **more)
@@ -104,7 +104,7 @@ def test_snapshot_and_increments_are_applied_in_order() -> None:
 def test_messages_come_as_text_or_as_bytes(binary: bool) -> None:
     peer, topic = live_book()
     data = {**BOOK, "book": {"bids": [["9", "5"]], "asks": []}}
-    text = wire.data_message("orderBook", "incremental", topic.sequence + 1, data)
+    text = wire.data_message(wire.CHANNELS["orderBook"], "incremental", topic.sequence + 1, data)
     peer.client.received(text.encode() if binary else text, peer.now)
     assert (topic.state, peer.client.must_close) == ("live", "")
 
@@ -173,7 +173,7 @@ def test_a_quiet_account_is_requested_again_without_being_stale() -> None:
     fill = whole(RECORDS["userFilled"], execId="1", transactionTime=5)
     peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[fill])
     assert len(peer.wait(500)) == 2
-    assert topic.state == "live"
+    assert topic.state == "live-unsequenced"
     peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[fill])
     assert topic.duplicates == 0
     assert topic.data.records() == [fill]
@@ -411,7 +411,7 @@ def test_messages_are_matched_to_their_subscription() -> None:
     peer.send("candle", "snapshot", 1, **whole(RECORDS["candle"], symbolName="BTCUSDC", intrvl=3600, timestamp=3600))
     peer.send("aopState", "snapshot", 1, aop={"accounts": [whole(AOP_RECORDS["accounts"], userAddr=USER)]})
     assert [topic.state for topic in (five, twenty, minute, hour, account)] == [
-        *("subscribing", "live", "subscribing", "live", "live")
+        *("subscribing", "live", "subscribing", "live-unsequenced", "live")
     ]
 
 

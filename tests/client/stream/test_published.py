@@ -27,7 +27,7 @@ from toolkit.client.stream.updates import Settings
 from toolkit.errors import DataWarning, MalformedRequest
 from toolkit.orders import buy
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 from toolkit.venue.local import LocalVenue
 
 LINES = (Path(__file__).parents[2] / "vectors" / "published-feed.jsonl").read_text(encoding="utf-8").splitlines()
@@ -315,8 +315,7 @@ def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
 
 
 def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
-    published = LocalVenue(clock="manual", market=False, accounts=2, wire="published")
-    with published as venue, toolkit.connect(venue=venue) as session:
+    with LocalVenue(clock="manual", market=False, accounts=2) as venue, toolkit.connect(venue=venue) as session:
         bob = Trader(venue, 1)
 
         def trade() -> None:

@@ -22,9 +22,9 @@ from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClose
 from toolkit.venue.local import LocalVenue
 
 
-@pytest.fixture(params=["published", "extended"])
-def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=3, wire=request.param) as made:
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=3) as made:
         yield made
 
 

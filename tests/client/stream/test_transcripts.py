@@ -23,7 +23,7 @@ from toolkit.client.stream.channel_state import AccountState
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import FeedEvent, Settings, Topic
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 
 PARAGRAPHS = (Path(__file__).parent / "transcripts.txt").read_text(encoding="utf-8").strip().split("\n\n")
 SCENARIOS = dict(one.split("\n", 1) for one in PARAGRAPHS)

@@ -110,7 +110,7 @@ def test_venue_messages_have_the_published_shape() -> None:
         "code": 40220,
         "message": "too many",
     }
-    assert json.loads(feed.data_message("ticker", "snapshot", 3, {"symbol": "X"})) == {
+    assert json.loads(feed.data_message(feed.CHANNELS["ticker"], "snapshot", 3, {"symbol": "X"})) == {
         "channel": "ticker",
         "data": {"type": "snapshot", "sequence": 3, "symbol": "X"},
     }

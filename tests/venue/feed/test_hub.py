@@ -48,9 +48,9 @@ class Reader:
         return self.take()
 
 
-@pytest.fixture(params=["published", "extended"])
-def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=2, wire=request.param) as made:
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=2) as made:
         yield made
 
 

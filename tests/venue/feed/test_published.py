@@ -1,4 +1,4 @@
-"""By default the feed sends what is published, field for field and channel by channel."""
+"""The feed sends what is published, field for field and channel by channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.venue.traders import Trader
-from toolkit.errors import InputError
 from toolkit.protocol.reads import feed as wire
 from toolkit.venue.local import LocalVenue
 
@@ -28,9 +27,9 @@ def shape(value: Any) -> Any:
     return type(value).__name__
 
 
-def messages(form: str) -> dict[str, list[dict[str, Any]]]:
+def messages() -> dict[str, list[dict[str, Any]]]:
     """Return the data of every channel on a venue where an account trades, is funded and closes."""
-    with LocalVenue(clock="manual", market=False, accounts=2, wire=form) as venue:  # type: ignore[arg-type]
+    with LocalVenue(clock="manual", market=False, accounts=2) as venue:
         alice, bob = Trader(venue, 0), Trader(venue, 1)
         alice.place("BUY", "61000", "0.1")
         alice.place("BUY", "62000", "0.02")
@@ -54,7 +53,7 @@ def messages(form: str) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, Any]]]:
-    return messages("published")
+    return messages()
 
 
 @pytest.mark.parametrize("kind", wire.CHANNELS)
@@ -84,16 +83,3 @@ def test_a_snapshot_comes_first_where_one_is_published(kind: str, published: dic
         assert set(types[1:]) <= {"incremental"}
     else:
         assert set(types) == {PUBLISHED[kind].get("type")}
-
-
-@pytest.mark.parametrize("kind", wire.CHANNELS)
-def test_the_extended_form_begins_with_a_snapshot_and_counts_everywhere(kind: str) -> None:
-    found = messages("extended")[kind]
-    assert [one["type"] for one in found] == ["snapshot", *["incremental"] * (len(found) - 1)]
-    first = found[0]["sequence"]
-    assert [one["sequence"] for one in found] == list(range(first, first + len(found)))
-
-
-def test_another_form_is_refused() -> None:
-    with pytest.raises(InputError, match="neither published nor extended"):
-        LocalVenue(wire="compact")  # type: ignore[arg-type]

@@ -243,7 +243,7 @@ class Authorisations(RuleBasedStateMachine):
             for row, permit in zip(reversed(rows), mine, strict=True):
                 alive = not permit.ended and self.now <= permit.expires
                 assert row["agentAddress"] == self.wallets[permit.agent].address
-                assert row["status"] == (1 if alive else 2)
+                assert row["status"] == ("ACTIVE" if alive else "REVOKED")
             known = builders.builder_agents(core, address)
             active = [
                 each for each in self.grants if each.who == master and not each.ended and self.now <= each.expires

@@ -88,15 +88,15 @@ def test_an_approval_its_replacement_and_its_revocation_are_whole_records_and_no
     base = {"masterAddress": to_checksummed(play.address("ann")), "agentName": "bot", "permission": "TRADE"}
     first = base | {
         "id": 1, "agentAddress": to_checksummed(play.address("a1")), "approvedAt": begun, "approvedBlock": heights[0],
-        "approvalTx": hashes[0], "expiresAt": begun + 60_000,
+        "approvalTx": hashes[0],
     }  # fmt: skip
     second = base | {
         "id": 2, "agentAddress": to_checksummed(play.address("a2")), "approvedAt": begun + 1_000,
-        "approvedBlock": heights[1], "approvalTx": hashes[1], "expiresAt": begun + 1_000 + WEEK_MS,
+        "approvedBlock": heights[1], "approvalTx": hashes[1],
     }  # fmt: skip
-    live = {"status": 1, "revokedAt": 0, "revokedBlock": 0, "revokeTx": ""}
-    first_ended = {"status": 2, "revokedAt": begun + 1_000, "revokedBlock": heights[1], "revokeTx": hashes[1]}
-    second_ended = {"status": 2, "revokedAt": begun + 2_000, "revokedBlock": heights[2], "revokeTx": hashes[2]}
+    live = {"status": "ACTIVE", "revokedAt": 0, "revokedBlock": 0, "revokeTx": ""}
+    first_ended = {"status": "REVOKED", "revokedAt": begun + 1_000, "revokedBlock": heights[1], "revokeTx": hashes[1]}
+    second_ended = {"status": "REVOKED", "revokedAt": begun + 2_000, "revokedBlock": heights[2], "revokeTx": hashes[2]}
     assert play.notices == [
         ("ann", "approveAgent", first | live),
         ("ann", "approveAgent", second | live),

@@ -450,7 +450,7 @@ def test_a_closed_vault_tells_what_its_shares_got(desk: Desk) -> None:
     told = [row[name] for name in ("type", "amount", "shares", "price", "leaderFee")]
     assert told == ["CLOSE", "300", "200", "1.5", "5"]
     detail = desk.info("/info/vault/detail", f"vaultAddress={vault}")
-    assert (detail["price"], detail["tvl"], detail["status"]) == ("1.5", "0", "CLOSED")
+    assert (detail["price"], detail["tvl"], detail["status"]) == ("1.5", "0", 2)
 
 
 def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain(desk: Desk) -> None:

@@ -295,9 +295,8 @@ def test_a_served_venue_names_its_accounts_and_its_interface(venue: LocalVenue, 
         )
         assert len(venue.host.masters) == 3
         json_type, text_type = "application/json", "text/plain; charset=utf-8"
-        extended = venue.host.gateway.extended
         for path, body, kind in (
-            ("/openapi.json", msgspec.json.encode(documents.openapi(__version__, extended=extended)), json_type),
+            ("/openapi.json", msgspec.json.encode(documents.openapi(__version__)), json_type),
             ("/asyncapi.json", msgspec.json.encode(documents.asyncapi(__version__)), json_type),
             ("/keys.schema.json", msgspec.json.encode(documents.keys_schema()), json_type),
             ("/exchange.proto", documents.proto(), text_type),

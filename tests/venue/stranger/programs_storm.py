@@ -30,7 +30,7 @@ class Duo:
         self.chance = random.Random(seed)
         self.said: tuple[Any, ...] = ()
         begin = genesis.Genesis(config=genesis.Config(price_interval=600_000, faucet_pause=3_600_000))
-        self.venue = LocalVenue(clock="manual", market=None, accounts=5, config=begin, wire="published")
+        self.venue = LocalVenue(clock="manual", market=None, accounts=5, config=begin)
         self.masters = [Signer(development.account(index)) for index in range(5)]
         self.agents = [Signer(development.account(index + 10)) for index in range(8)]
         self.names = [master.address.lower() for master in self.masters]
@@ -281,7 +281,7 @@ class Duo:
             value = int(Fraction(self.mine.withdraw_value(vault) * stake.shares, vault.shares)) if stake else 0
             mine.append({
                 "tvl": money(self.mine.worth(vault) if vault.open else 0), "price": plain(round_down(price)),
-                "status": "OPEN" if vault.open else "CLOSED", "yourDeposits": money(stake.cost if stake else 0),
+                "status": 1 if vault.open else 2, "yourDeposits": money(stake.cost if stake else 0),
                 "userCurrentValue": money(value),
             })  # fmt: skip
         return told, mine

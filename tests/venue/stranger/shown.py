@@ -62,7 +62,7 @@ class Shown:
             "availableBalance": money(max(0, venue.available(account))),
             "availableTransferBalance": money(max(0, venue.withdrawable(account))),
             "equity": money(account.worth),
-            "status": 2 if liquidating else 1,
+            "status": "LIQUIDATING" if liquidating else "NORMAL",
         }
 
     def ledger(self, since: int, account: str = "") -> list[Json]:
@@ -94,7 +94,7 @@ class Shown:
             "qty": fixed(product.step, order.quantity), "filledQty": fixed(product.step, order.filled),
             "leaveQty": fixed(product.step, order.leaves), "cumFilledValue": money(order.value),
             "cumFee": money(order.fee), "triggerPx": fixed(product.tick, order.trigger), "status": order.status,
-            "timeInForce": CODES["tif"][order.tif], "reduceOnly": CODES["reduce_only"].get(order.reduce or "NONE", 0),
+            "timeInForce": order.tif, "reduceOnly": CODES["reduce_only"].get(order.reduce or "NONE", 0),
             "conditionalOrderTriggerType": CODES["trigger"].get(order.by or "NONE", 0), "createTime": order.time,
             "blockTime": order.changed,
         }  # fmt: skip
@@ -102,13 +102,13 @@ class Shown:
     def event(self, number: int, event: Event) -> Json:
         product = self.reference.products[event.product]
         return {
-            "id": str(number), "ordId": str(event.order), "clOrdId": str(event.client), "symbol": event.product,
-            "side": CODES["order_side"][side_of(event)], "execStatus": event.status,
+            "id": number, "ordId": str(event.order), "clOrdId": str(event.client), "symbol": event.product,
+            "side": side_of(event), "execStatus": event.status,
             "ordPx": fixed(product.tick, event.price), "filledPx": fixed(product.tick, event.fill_price),
             "execQty": fixed(product.step, event.fill), "leavesQty": fixed(product.step, event.leaves),
             "execId": str(event.exec_id), "realizedPnl": money(event.pnl), "openFee": money(event.open_fee),
             "closeFee": money(event.close_fee), "blockTime": event.time,
-            "ordType": CODES["order_type"][event.kind], "timeInForce": CODES["tif"][event.tif],
+            "ordType": CODES["order_type"][event.kind], "timeInForce": event.tif,
             "ordQty": fixed(product.step, event.quantity), "triggerPx": fixed(product.tick, event.trigger),
             "userAddr": self.name(event.account),
         }  # fmt: skip

@@ -19,10 +19,10 @@ def listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LISTING_SECONDS", 0.0)
 
 
-@pytest.fixture(params=["published", "extended"])
-def thin(request: pytest.FixtureRequest) -> Iterator[Session]:
-    """A session at a venue whose prices the test sets, for each form of the feed's messages."""
-    with LocalVenue(clock="manual", wire=request.param, market=None) as made, toolkit.connect(venue=made) as session:
+@pytest.fixture
+def thin() -> Iterator[Session]:
+    """A session at a venue whose prices the test sets."""
+    with LocalVenue(clock="manual", market=None) as made, toolkit.connect(venue=made) as session:
         made.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
         made.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
         yield session

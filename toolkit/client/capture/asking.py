@@ -68,11 +68,11 @@ def ask_all(account: str | None) -> Flow[list[Answered]]:
 
 
 def _unknown(endpoint: Endpoint, facts: Mapping[str, str]) -> list[str]:
-    return [name for name, param in endpoint.params.items() if param.required and name not in facts]
+    return [name for name, one in endpoint.params.items() if (one.required or one.leading) and name not in facts]
 
 
 def _ask(endpoint: Endpoint, facts: Mapping[str, str]) -> Flow[tuple[Answered, list[Any]]]:
-    needed = [name for name, param in endpoint.params.items() if param.required or param.unless]
+    needed = [name for name, one in endpoint.params.items() if one.required or one.leading or one.unless]
     query = tuple((name, facts[name]) for name in needed)
     answered = Answered(endpoint.name, "GET", endpoint.path, query, published=endpoint.published)
     yield from _fetch(answered)

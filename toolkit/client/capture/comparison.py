@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import is_address, word_bytes
+from ...protocol.reads.channel import Channel
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.feed import AOP_KEYS, Channel
-from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from ...protocol.reads.feed import AOP_RECORDS, RECORDS
+from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import META_RECORDS
-from ...protocol.reads.info_records import PRODUCT
-from ...protocol.reads.rows import AMOUNTS, Record, RecordField
+from ...protocol.reads.rows import AMOUNTS, JsonType, Record, RecordField
+from ...protocol.reads.sources import L, P, Source
 from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -27,53 +28,55 @@ _HOUR_MS = range(1_000_000_000_000, 100_000_000_000_000)
 class Difference:
     """One thing that is not as declared: `field` of the answer or channel `where`, what was declared and found.
 
-    `published` is False where the declaration is the local venue's own, so that another venue may well differ.
+    `source` says who declares it. Where that is the local venue alone (L), another venue may well differ.
     """
 
     where: str
     field: str
     declared: str
     found: str
-    published: bool = True
+    source: Source = P
+
+    @property
+    def published(self) -> bool:
+        """False where only the local venue declares it."""
+        return self.source is not L
 
 
-def _is_id(value: Any) -> bool:
-    return type(value) is int or (type(value) is str and value.isascii() and value.lstrip("-").isdigit())
+Test = Callable[[Any], bool]
 
-
-FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+_TEXTS: Mapping[str, tuple[str, Test]] = {
+    **dict.fromkeys(AMOUNTS, ("decimal text", lambda text: _DECIMAL.fullmatch(text) is not None)),
     **dict.fromkeys(
-        AMOUNTS,
-        ("decimal text", lambda value: type(value) is str and _DECIMAL.fullmatch(value) is not None),
+        ("integer", "id", "code", "currency", "key"),
+        ("whole number as text", lambda text: text.isascii() and text.lstrip("-").isdigit()),
     ),
-    **dict.fromkeys(("integer", "id"), ("whole number, also as text", _is_id)),
-    "key": ("number or text", lambda value: type(value) in (int, str)),
-    "code": ("product code, a number or its text", _is_id),
-    "currency": ("currency's number or name", lambda value: type(value) in (int, str)),
-    "text": ("text", lambda value: type(value) is str),
-    "symbol": ("text", lambda value: type(value) is str),
-    "address": ("0x and 40 hex digits", lambda value: value == "" or is_address(value)),
-    "hash": ("64 hex digits", lambda value: value == "" or (type(value) is str and word_bytes(value) is not None)),
-    "bool": ("true or false", lambda value: type(value) is bool),
-    "ms": ("Unix ms, or 0", lambda value: type(value) is int and (value == 0 or value in _HOUR_MS)),
-    "s": ("Unix seconds, or 0", lambda value: type(value) is int and (value == 0 or value * 1000 in _HOUR_MS)),
-    "object": ("anything", lambda value: True),
+    "address": ("0x and 40 hex digits", lambda text: text == "" or is_address(text)),
+    "hash": ("64 hex digits", lambda text: text == "" or word_bytes(text) is not None),
 }
-"""Kind of a field → the form in which it is published or expected, in words and as a test."""
+"""Kind of a field that is text → the form of the text, in words and as a test. Other kinds may be any text."""
+_NUMBERS: Mapping[str, tuple[str, Test]] = {
+    "ms": ("Unix ms, or 0", lambda number: number == 0 or number in _HOUR_MS),
+    "s": ("Unix seconds, or 0", lambda number: number == 0 or number * 1000 in _HOUR_MS),
+}
+"""Kind of a field that is a number → the form of the number, in words and as a test. Others may be any number."""
+_TYPES: Mapping[JsonType, type] = {"integer": int, "string": str, "boolean": bool, "object": dict, "array": list}
 
 
-def form_of(field: RecordField) -> tuple[str, Callable[[Any], bool]]:
-    """Return the form of a field's values, in words and as a test."""
-    if not field.enum:
-        return FORMS[field.kind]
-    enum = ENUMS[field.enum]
-    return (
-        f"name or number of: {', '.join(enum.names)}",
-        lambda value: (
-            not isinstance(value, bool)
-            and (value == "" or (isinstance(value, str | int) and enum.text(value) in enum.names))
-        ),
-    )
+def form_of(field: RecordField) -> tuple[str, Test]:
+    """Return the form of a field's values as declared, in words and as a test: the type in JSON and its contents."""
+    if field.enum:
+        enum = ENUMS[field.enum]
+        known = enum.name_of
+        names = enum.names if field.json == "string" else tuple(map(str, known))
+        said, fits = f"{field.json}, one of {', '.join(names)}", known.__contains__
+        if field.json == "string":
+            fits = enum.names.__contains__
+    else:
+        forms = _TEXTS if field.json == "string" else _NUMBERS
+        said, fits = forms.get(field.kind, (field.json, lambda value: True))
+    kind = _TYPES[field.json]
+    return said, lambda value: type(value) is kind and fits(value)
 
 
 def compare_rows(
@@ -82,25 +85,25 @@ def compare_rows(
     """Return how rows differ from a record. `needed` are the wire names that they must have (default: published)."""
     found: list[Difference] = []
 
-    def differ(field: str, declared: str, what: str, published: bool = record.known) -> None:
-        found.append(Difference(where, field, declared, what, published))
+    def differ(field: str, declared: str, what: str, source: Source = record.source) -> None:
+        found.append(Difference(where, field, declared, what, source))
 
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
         differ("", f"rows of {record.name}", f"{len(rows) - len(objects)} of {len(rows)} are not objects")
     if needed is None:
         needed = record.published if record.known else record.by_wire
-    # Some fields belong to some rows only, and their descriptions say so.
-    required = {name for name in needed if "missing" not in record.by_wire[name].about}
+    required = {name for name in needed if not record.by_wire[name].sparse}
     for field in record.fields:
         words, fits = form_of(field)
         present = [row[field.wire] for row in objects if row.get(field.wire) is not None]
-        published = record.known and field.published
-        if objects and len(present) < len(objects) and field.wire in required:
-            differ(field.wire, words, f"missing in {len(objects) - len(present)} of {len(objects)} rows", published)
+        unset = sum(field.null and row.get(field.wire, 0) is None for row in objects)
+        missing = len(objects) - len(present) - unset
+        if missing and field.wire in required:
+            differ(field.wire, words, f"missing in {missing} of {len(objects)} rows", field.source)
         wrong = [value for value in present if not fits(value)]
         if wrong:
-            differ(field.wire, words, f"{shown(wrong[0])} ({len(wrong)} of {len(present)} values)", published)
+            differ(field.wire, words, f"{shown(wrong[0])} ({len(wrong)} of {len(present)} values)", field.source)
     for name, value in _others(objects, record.by_wire).items():
         differ(str(name), "not declared", shown(value))
     return found
@@ -128,14 +131,14 @@ def compare_answer(endpoint: Endpoint, status: int, body: Any) -> tuple[list[Dif
     if endpoint.shape == "paged":
         fits = isinstance(data, Mapping) and "total" in data and isinstance(data.get(endpoint.items), list)
     if not fits and not (data is None and endpoint.shape == "one"):
-        found.append(Difference(where, "data", shapes[endpoint.shape], shown(data), endpoint.published))
+        found.append(Difference(where, "data", shapes[endpoint.shape], shown(data), endpoint.source))
     rows = endpoint.rows(data) if isinstance(data, list | Mapping) else []
     found += compare_rows(where, endpoint.record, rows)
-    if endpoint.record is PRODUCT and isinstance(data, Mapping):
+    if endpoint.record is ProductMeta.declared and isinstance(data, Mapping):
         for member, record in META_RECORDS.items():
             found += compare_rows(f"{where} {member}", record, meta_rows(data.get(member)))
     if not endpoint.published:
-        found = [Difference(one.where, one.field, one.declared, one.found, False) for one in found]
+        found = [replace(one, source=L) for one in found]
     return found, rows
 
 
@@ -143,7 +146,7 @@ def compare_envelope(where: str, body: Any, status: int, wanted: int, code: int 
     """Return how an answer's status and envelope differ from `wanted` and `code` (None: any but 0)."""
     found = []
     if status != wanted:
-        found.append(Difference(where, "HTTP status", str(wanted), str(status), code == 0))
+        found.append(Difference(where, "HTTP status", str(wanted), str(status), P if code == 0 else L))
     if not isinstance(body, Mapping):
         return [*found, Difference(where, "body", "an object with code, message and data", shown(body))]
     given = body.get("code")
@@ -185,14 +188,13 @@ def _compare_items(channel: Channel, messages: Sequence[Mapping[str, Any]], know
     if channel.type == "aopState":
         parts = [data["aop"] for data in messages if isinstance(data.get("aop"), Mapping)]
         found = []
-        for part in AOP_KEYS:
+        for part in AOP_RECORDS:
             rows = [row for aop in parts for row in _as_rows(aop.get(part))]
             if part == "settings":  # of these, only the names are the feed's own
                 rows = [{"symbol": row.get("symbol")} for row in rows if isinstance(row, Mapping)]
                 found += compare_rows(f"{where} {part}", AOP_RECORDS[part], rows, ("symbol",))
             else:
-                needed = set(AOP_RECORDS[part].published) - ({"triggerPx", "reduceOnly"} if part == "orders" else set())
-                found += compare_rows(f"{where} {part}", AOP_RECORDS[part], rows, needed)
+                found += compare_rows(f"{where} {part}", AOP_RECORDS[part], rows)
         return found
     if channel.key:
         rows = [row for data in messages for row in _as_rows(data.get(channel.key))]
@@ -203,12 +205,13 @@ def _compare_items(channel: Channel, messages: Sequence[Mapping[str, Any]], know
 
 def _compare_books(where: str, books: list[Any]) -> list[Difference]:
     declared = "bids and asks, lists of [price, quantity] as decimal text"
-    fits = FORMS["price"][1]
+    decimal = _TEXTS["price"][1]
     for book in books:
         sides = [book.get(side) for side in ("bids", "asks")] if isinstance(book, Mapping) else [None]
         for levels in sides:
             good = isinstance(levels, list) and all(
-                isinstance(level, list) and len(level) == 2 and all(map(fits, level)) for level in levels
+                isinstance(level, list) and len(level) == 2 and all(type(one) is str and decimal(one) for one in level)
+                for level in levels
             )
             if not good:
                 return [Difference(where, "book", declared, shown(book))]

@@ -18,6 +18,10 @@ from ...protocol.reads.feed import CHANNELS
 from .asking import KEPT, NOBODY, Answered, ChannelCapture, FeedCapture, ask_all, ask_for_errors, read_channels
 from .comparison import Difference, shown
 
+MARKS = (
+    "A mark says who declares a field: the specification [S], the exchange's documents [P], its SDK [K],\n"
+    "or the local venue alone [L], from which another venue may differ."
+)
 ROWS = 3
 """Rows of an answer that are kept in its fixture."""
 
@@ -78,8 +82,7 @@ class Capture:
         yield "# What this venue answers"
         yield ""
         yield from (f"- {name}: {text}" for name, text in self.about.items())
-        yield from ("", f"{self.summary()}.", "", "[L] marks what is not published: there the local venue's form is")
-        yield from ("compared, and another venue may differ.", "", "## Queries", "")
+        yield from ("", f"{self.summary()}.", "", MARKS, "", "## Queries", "")
         yield from _table(("Query", "HTTP", "Rows", "Result"), (_result(one) for one in self.queries))
         yield from ("", "## Errors", "")
         yield from _table(("Request", "HTTP", "Code", "Message"), (_error_row(one) for one in self.errors))
@@ -92,7 +95,7 @@ class Capture:
         if self.feed.unknown:
             yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
         yield from ("", "## Differences", "")
-        rows = ((one.where, one.field, one.declared, one.found, _mark(one).strip()) for one in self.differences)
+        rows = ((one.where, one.field, one.declared, one.found, f"[{one.source}]") for one in self.differences)
         yield from _table(("Where", "Field", "Declared", "Found", ""), rows)
 
 
@@ -150,7 +153,7 @@ def _channel_row(one: ChannelCapture) -> tuple[str, ...]:
     return one.channel, accepted, str(len(one.messages)), one.first_type or "–", gaps, result
 
 
-def _mark(one: Answered | Difference) -> str:
+def _mark(one: Answered) -> str:
     return "" if one.published else " [L]"
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ...environments import LOCAL
 from ...errors import StoredFileError, warn
 from ...extras import need
-from ...protocol.reads.info_records import KLINE
+from ...protocol.reads.info.candles import Kline
 from ...stored.seals import FileKind
 from ...stored.tables import read_table, write_table
 
@@ -66,19 +66,19 @@ class CandleCache:
         try:
             table, _ = read_table(path, _KIND, identity=self.scope)
             covered = json.loads((table.schema.metadata or {})[_COVERED])
-            candles = table.to_pandas().astype(frames.empty(KLINE).dtypes.to_dict())
-            return candles[list(KLINE.columns)], [(int(start), int(end)) for start, end in covered]
+            candles = table.to_pandas().astype(frames.empty(Kline.declared).dtypes.to_dict())
+            return candles[list(Kline.declared.columns)], [(int(start), int(end)) for start, end in covered]
         except OSError:
             pass  # it is not there yet, or can't be opened, which storing will say
         except StoredFileError as error:
             warn(str(error))
-        return frames.empty(KLINE), []
+        return frames.empty(Kline.declared), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
         """Replace the file of `symbol` and `interval` by `candles`, complete in `covered`, or warn with DataWarning."""
         import pyarrow as pa
 
-        plain = candles[list(KLINE.columns)].reset_index(drop=True)
+        plain = candles[list(Kline.declared.columns)].reset_index(drop=True)
         plain.attrs = {}
         about = {_COVERED: json.dumps(covered).encode()}
         path = self.path(symbol, interval)

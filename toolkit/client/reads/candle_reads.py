@@ -9,8 +9,8 @@ import pandas as pd
 
 from ...errors import ExchangeError, warn
 from ...progress import Progress
+from ...protocol.reads.info.candles import Kline
 from ...protocol.reads.info_queries import ENDPOINTS
-from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Now, Reply
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
@@ -62,7 +62,7 @@ class CandleRequest:
 def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
     """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`."""
     begin, end = request.range
-    cached = frames.empty(KLINE, exact=request.exact)
+    cached = frames.empty(Kline.declared, exact=request.exact)
     covered: list[Range] = []
     # The cache holds floats, so exact reads neither use nor fill it.
     if cache is not None and not request.exact:
@@ -71,7 +71,7 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
             file = cache.path(request.symbol, request.interval_s)
             text = f"{file} is of a venue that was started again and continued differently. It is replaced"
             warn(text)
-            cached, covered = frames.empty(KLINE), []
+            cached, covered = frames.empty(Kline.declared), []
     answers: list[tuple[bytes, pd.DataFrame]] = []
     gaps = missing(covered, (begin, end))
     for at, (start, stop) in enumerate(gaps):

@@ -103,7 +103,7 @@ def _text(param: Param, value: Any) -> str:
         if not isinstance(value, bool):
             raise InputError(f"{param.name} {value!r} is not True or False", field=param.name, value=value)
         return "true" if value else "false"
-    if param.kind == "enum":
+    if param.enum:
         enum = ENUMS[param.enum]
         name = enum.parse(value, param.name)
         return str(enum.number_of.get(name, name))

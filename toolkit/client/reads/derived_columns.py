@@ -82,10 +82,13 @@ def _amount(value: Any) -> Decimal:
 
 def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -> dict[str, Any]:
     size, value = _amount(row[f"{side.lower()}_size"]), _amount(row[f"{side.lower()}_entry_value"])
-    mark, leverage = _amount(row["mark_price"]), _amount(row["leverage"]) or Decimal(1)
-    notional = size * mark
-    pnl = notional - value if side == "LONG" else value - notional
-    posted = _amount(row["assigned_margin"]) if row["margin_mode"] == "ISOLATED" else value / leverage
+    mark, leverage = row["mark_price"], row["leverage"]
+    notional = None if mark is None else size * mark
+    pnl = None if notional is None else notional - value if side == "LONG" else value - notional
+    # What the venue does not say stays unknown: NA is better than a figure of an assumed mode.
+    posted = row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else None
+    if row["margin_mode"] == "CROSS" and leverage is not None:
+        posted = value / (leverage or 1)
     return {
         **{name: row[name] for name in LEG_COLUMNS if name in row},
         "side": side,
@@ -94,7 +97,7 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
         "notional": notional,
         "unrealized_pnl": pnl,
         "margin": posted,
-        "return_on_margin": pnl / posted if posted else None,
+        "return_on_margin": pnl / posted if posted and pnl is not None else None,
         "liquidation_price": liquidation_price,
     }
 
@@ -130,15 +133,17 @@ def _available_margin(
     Isolated: its assigned margin. Cross: the equity without isolated positions and without the maintenance margin of
     the other cross positions. The position's own profit is taken out because it moves with the price being solved for.
     """
-    cross = [row for row in rows if row["margin_mode"] != "ISOLATED"]
+    cross = [row for row in rows if row["margin_mode"] == "CROSS"]
     isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
     maintenance = {row["symbol"]: maintenance_of(row, tiers.get(row["symbol"])) for row in cross}
     available: dict[str, Decimal] = {}
-    if equity is not None:
+    complete = all(row["margin_mode"] is not None and row["mark_price"] is not None for row in rows)
+    if equity is not None and complete:
         free = equity - sum(map(isolated_equity, isolated), _ZERO) - sum(maintenance.values(), _ZERO)
         profits = {row["symbol"]: pnl_of(row, _amount(row["mark_price"])) for row in cross}
         available = {symbol: free + maintenance[symbol] - profit for symbol, profit in profits.items()}
-    return available | {row["symbol"]: _amount(row["assigned_margin"]) for row in isolated}
+    assigned = {row["symbol"]: row["assigned_margin"] for row in isolated if row["assigned_margin"] is not None}
+    return available | assigned
 
 
 def _liquidation_price(
@@ -173,7 +178,7 @@ def role_and_type(
     fill: Mapping[str, Any], ids: Mapping[str, Container[str]], types: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the role of a fill whose id is among those of one role only, and the type of its order, as on the wire."""
-    roles = [role for role, known in ids.items() if str(fill["id"]) in known]
+    roles = [role for role, known in ids.items() if str(fill.get("id")) in known]
     return {"role": roles[0] if len(roles) == 1 else None, "ordType": types.get(str(fill["orderId"]))}
 
 

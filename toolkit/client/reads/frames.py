@@ -22,7 +22,7 @@ from ...errors import BadAnswer, warn
 from ...protocol import jsontext
 from ...protocol.reads import door
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
-from ...protocol.reads.info_records import KLINE
+from ...protocol.reads.info.candles import Kline
 from ...protocol.reads.rows import AMOUNTS, Record, RecordField
 from ...suggestions import check_known
 
@@ -82,7 +82,7 @@ def frame(
     that the door refuses. Warns with DataWarning where a value does not fit.
     """
     pages = [answer] if isinstance(answer, bytes) else answer
-    if endpoint.record is KLINE and not exact:
+    if endpoint.record is Kline.declared and not exact:
         fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
             candles = joined(fast)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
-from ...protocol.reads.info_queries import ENDPOINTS, FORMER_NAMES
+from ...protocol.reads.info_queries import ENDPOINTS
 from ...suggestions import Suggesting, bound
 from ...worked_examples import examples_of
 from ..io.flow import Flow, flow
@@ -46,13 +46,6 @@ class InfoFlows(Suggesting):
         self._session = session
         self._driver = session._driver
         self._reader = Reader(session)
-
-    if not TYPE_CHECKING:  # a type checker would take it for "any name goes"
-
-        def __getattr__(self, name: str) -> Any:
-            if name in FORMER_NAMES:
-                return getattr(self, FORMER_NAMES[name])
-            return super().__getattr__(name)
 
 
 def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
@@ -104,15 +97,15 @@ def _signature(endpoint: Endpoint) -> Signature:
 
 def _required(params: Iterable[Param]) -> list[Param]:
     """Return the parameters that a caller must give. A session fills in some that the venue requires."""
-    return [param for param in params if param.required and not param.fill]
+    return [param for param in params if (param.required or param.leading) and not param.fill]
 
 
 def _default(param: Param) -> Any:
-    return None if param.required else param.default
+    return None if param.required or param.leading else param.default
 
 
 def _annotation(param: Param) -> str:
-    if param.kind == "enum":
+    if param.enum:
         known = ENUMS[param.enum]
         annotation = _literal(known.names) + (" | int" if known.name_of else "")
     elif param.kind == "choice":
@@ -159,7 +152,8 @@ def _docstring(endpoint: Endpoint) -> str:
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""
-        lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
+        mark = "" if field.published or not endpoint.record.known else " [L]"
+        lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}{mark}")
         if endpoint.name == _ANNUALISED and field.column == "funding_rate":
             lines.append("    annualised (float64; ratio per year): the rate if every interval of 365 days settled it")
     lines += [

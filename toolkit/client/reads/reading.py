@@ -16,8 +16,8 @@ from ...products import Product, ProductTable
 from ...protocol.enums import ENUMS, PositionMode
 from ...protocol.reads.door import Door, admit, rows_of
 from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
-from ...protocol.reads.info_records import PRODUCT
 from ...protocol.reads.rows import Record
 from ..io.flow import Fetch, Flow, Now, Reply
 from ..io.transport import Envelope, Retry, read, read_envelope
@@ -284,7 +284,7 @@ class Reader:
         """Return responses as one frame, with symbols for product codes."""
         from ..reads import frames
 
-        if endpoint.record is PRODUCT:
+        if endpoint.record is ProductMeta.declared:
             entrance = self._session._catalogue.door
             products = [readable_products(page, entrance) for page in pages]
             return frames.frame(endpoint, products, exact=exact, entrance=entrance)
@@ -379,7 +379,7 @@ def readable_products(page: bytes, entrance: Door) -> bytes:
     data = data_of(page)
     if not isinstance(data, dict) or not isinstance(data.get("perpProducts"), list):
         return page
-    entrance.look(PRODUCT, data["perpProducts"])
+    entrance.look(ProductMeta.declared, data["perpProducts"])
     readable = {str(product.code) for product in ProductTable.from_meta(data).values()}
     rows = [row for row in data["perpProducts"] if isinstance(row, dict) and str(row.get("code")) in readable]
     if len(rows) == len(data["perpProducts"]):
@@ -437,7 +437,7 @@ class Catalogue:
         if not isinstance(rows, list):
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
         for record, found in (
-            (PRODUCT, rows),
+            (ProductMeta.declared, rows),
             *((META_RECORDS[n], meta_rows(envelope.data.get(n))) for n in META_RECORDS),
         ):
             self.door.look(record, found)

@@ -232,7 +232,7 @@ class TableFlows:
         It subscribes to the ticker of each product. `session.stream.tickers()` is one subscription, and has last price,
         mark price and volume only.
         """
-        from ...protocol.reads.feed_records import RECORDS
+        from ...protocol.reads.feed import RECORDS
         from .frames import empty, indexed, joined
 
         table = yield from self._catalogue.table()
@@ -558,7 +558,7 @@ class TableFlows:
                 if role is None:
                     made = yield from self._reader.all_rows("fills", {**given, "role": each}, *window)
                     rows = made.rows.values()
-                ids[each] = {str(row["id"]) for row in rows}
+                ids[each] = {str(row["id"]) for row in rows if row.get("id") is not None}
             events = yield from self._reader.all_rows("order_events", given, *window)
             types = {str(event.get("ordId")): event.get("ordType") for event in oldest_first([events])}
             found |= {_fill_key(row): role_and_type(row, ids, types) for row in unknown}

@@ -18,8 +18,8 @@ from ...errors import FeedError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import is_address
 from ...protocol.reads import door
-from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
-from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from ...protocol.reads.channel import Channel
+from ...protocol.reads.feed import AOP_RECORDS, CLOSED_ORDER_STATES, RECENT, RECORDS
 from ...protocol.reads.rows import Record as DeclaredRecord
 from ...protocol.reads.rows import RecordField
 from .local_book import LocalBook
@@ -143,7 +143,7 @@ class ChannelState(ABC):
         if held is not None:
             return self._admit(declared, _listed(held), self.channel.columns or None)
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
-        # Before the first candle, or block, a snapshot has nothing of it.
+        # Before the first candle, a message has nothing of it. `recent` has those before it, from the queries.
         begun = any(one.wire in record for one in declared.needed)
         return self._admit(declared, [*_listed(data.get("recent", [])), *([record] if begun else [])])
 
@@ -244,16 +244,16 @@ class AccountState(ChannelState):
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
-        self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_KEYS}
+        self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_RECORDS}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        self.parts = {part: {} for part in AOP_KEYS}
+        self.parts = {part: {} for part in AOP_RECORDS}
         return self.increment(data, sequenced=True)
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Replace the items of this message. Remove closed orders and empty positions."""
         aop: dict[str, list[Record]] = {}
-        for part in AOP_KEYS:
+        for part in AOP_RECORDS:
             if data["aop"].get(part) is not None:
                 rows = _listed(data["aop"][part])
                 # Of an order that has ended only the id is needed.
@@ -263,7 +263,7 @@ class AccountState(ChannelState):
         for part, items in aop.items():
             held = self.parts[part]
             for item in items:
-                key = tuple(_key_text(item.get(name)) for name in AOP_KEYS[part])
+                key = tuple(_key_text(item.get(name)) for name in AOP_RECORDS[part].identity)
                 if _is_closed(part, item):
                     held.pop(key, None)
                 else:

@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from ...errors import FeedError
-from ...protocol.reads import feed as wire
+from ...protocol.reads.channel import Channel
 from ...protocol.reads.door import Door
-from ...protocol.reads.feed import RECENT
-from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from ...protocol.reads.feed import AOP_RECORDS, RECENT, RECORDS
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.rows import Record
 from ..io.flow import Flow
@@ -87,7 +86,7 @@ class FeedClient:
         self._taken: list[FeedEvent] = []
         self._calls: list[Callback] = []
 
-    def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> None:
+    def subscribe(self, listener: Listener, channel: Channel, fields: Mapping[str, Any]) -> None:
         """Subscribe a listener. Raises MalformedRequest for wrong fields, FeedError once closed."""
         with self.condition:
             if self.closed:  # by another thread

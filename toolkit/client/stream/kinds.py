@@ -8,8 +8,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from ...protocol.reads import feed as wire
-from ...protocol.reads.feed_records import AOP_RECORDS
+from ...protocol.reads.channel import Channel
+from ...protocol.reads.feed import AOP_RECORDS
 from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .client import FeedClient
 from .live import Live
@@ -175,7 +175,7 @@ class LiveBook(Live):
 class LiveAccount(LiveTable):
     """One part of an account: wallets, open orders, positions or leverage settings."""
 
-    def __init__(self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, part: str) -> None:
+    def __init__(self, client: FeedClient, channel: Channel, fields: dict[str, Any], *, part: str) -> None:
         self._part = part
         self._key = {"accounts": "currency", "orders": "order_id"}.get(part, "symbol")
         super().__init__(client, channel, fields, record=AOP_RECORDS[part])

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ...errors import BadAnswer, FeedError, StaleData
 from ...numerals import Timeout, wait_seconds
-from ...protocol.reads import feed as wire
-from ...protocol.reads.feed_records import RECORDS
+from ...protocol.reads.channel import Channel
+from ...protocol.reads.feed import RECORDS
 from ...protocol.reads.rows import Record
 from ...worked_examples import add_examples
 from .channel_state import FeedRow, moment, row
@@ -67,7 +67,7 @@ class Live:
     _topic: Topic
 
     def __init__(
-        self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, record: Record | None = None
+        self, client: FeedClient, channel: Channel, fields: dict[str, Any], *, record: Record | None = None
     ) -> None:
         self._client = client
         self._record = record or RECORDS[channel.type]

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
+from ...protocol.reads.channel import Channel
 from .updates import UNSEQUENCED, FeedEvent, Settings, Topic, TopicUpdates, canonical_fields, subscription_fields
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
@@ -53,7 +54,7 @@ class FeedProtocol(TopicUpdates):
         self._pong_due_ms: int | None = None
         self._unused_since_ms: int | None = None
 
-    def subscribe(self, channel: wire.Channel, fields: Mapping[str, Any], now_ms: int) -> Topic:
+    def subscribe(self, channel: Channel, fields: Mapping[str, Any], now_ms: int) -> Topic:
         """Return the topic of a subscription, shared with its other users. Raises MalformedRequest for wrong fields."""
         try:
             checked = channel.parse({"type": channel.type, **fields})
@@ -258,7 +259,7 @@ class FeedProtocol(TopicUpdates):
         elif message.get("success") is False:
             self._refuse(message, now_ms)
 
-    def _find_topic(self, channel: wire.Channel, data: Mapping[str, Any]) -> Topic | None:
+    def _find_topic(self, channel: Channel, data: Mapping[str, Any]) -> Topic | None:
         """Return the topic of a data message, None when it can't be determined."""
         found: Mapping[str, Any] = data
         # The second is slower: addresses in either case, numbers as text, values that are abridged or missing.

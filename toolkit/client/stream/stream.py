@@ -18,6 +18,7 @@ from ...errors import InputError, SessionClosed
 from ...guards import without_keys
 from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
+from ...protocol.reads.channel import INTERVALS
 from ...suggestions import Suggesting
 from ...worked_examples import add_examples
 from ..reads.conversion import seconds
@@ -96,7 +97,7 @@ class Stream(Suggesting):
 
         `interval` is a span such as "1m" (default), "4h", "1d", or a timedelta.
         """
-        fields = {"symbol": symbol, "interval": str(seconds(interval, wire.INTERVALS))}
+        fields = {"symbol": symbol, "interval": str(seconds(interval, INTERVALS))}
         return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol.reads import feed as wire
+from ...protocol.reads.channel import Channel, SubscriptionField
 from .channel_state import ALIASES, ChannelState, Record, state_of
 
 _MAX_ATTEMPTS = 3
@@ -361,7 +362,7 @@ class Topic:
     `mended_ms`: when the Info API was last queried for such rows.
     """
 
-    def __init__(self, channel: wire.Channel, fields: dict[str, Any]) -> None:
+    def __init__(self, channel: Channel, fields: dict[str, Any]) -> None:
         self.channel = channel
         self.fields = fields
         self.subject = channel.subject(fields)
@@ -409,7 +410,7 @@ class Topic:
         return f"<Topic {self.subject} {self.state} sequence={self.sequence}>"
 
 
-def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
+def subscription_fields(channel: Channel, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the subscription fields in a data message, as they are in the message itself or in its first item."""
     found: dict[str, Any] = {}
     for declared in channel.fields:
@@ -427,12 +428,12 @@ def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[
     return found
 
 
-def canonical_fields(channel: wire.Channel, found: Mapping[str, Any]) -> dict[str, Any]:
+def canonical_fields(channel: Channel, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields as subscriptions have them, without those that no subscription can have."""
     return {field.name: value for field in channel.fields if (value := _canonical(field, found.get(field.name)))}
 
 
-def _canonical(field: wire.SubscriptionField, value: Any) -> Any:
+def _canonical(field: SubscriptionField, value: Any) -> Any:
     """Return a value as a subscription has it, None for one that no subscription can have (an abridged address)."""
     try:
         if field.name == "depth":
@@ -442,7 +443,7 @@ def _canonical(field: wire.SubscriptionField, value: Any) -> Any:
         return None
 
 
-def _first_item(channel: wire.Channel, data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _first_item(channel: Channel, data: Mapping[str, Any]) -> Mapping[str, Any]:
     items = data.get(channel.key)
     if channel.type == "aopState" and isinstance(items, dict):
         items = next((part for part in items.values() if part), None)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from ...errors import MalformedRequest
-from ..enums import ENUMS
-from ..fields import INT64_MAX, INT64_MIN
+from ..enums import ENUMS, EnumKey
+from ..fields import INT64_MAX
 from ..hexbytes import is_address
-from .rows import Record, RecordField
+from .rows import Record, RowType
+from .sources import L, P, Source
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 DataShape = Literal["list", "paged", "one"]
 
-ALWAYS_SENT = ("reason",)
-"""Unpublished fields that the local venue sends in either form. Its rules ask for the reason of each try of an exit,
-and of each cancellation that the user did not request."""
 MAX_TIME = 253_402_300_799_999
 """Last millisecond of the year 9999, the last that datetime and pandas can show."""
 _COUNT = re.compile("[0-9]{1,18}")
@@ -26,8 +24,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _HASH = re.compile(r"0[xX][0-9a-fA-F]{64}")
 _SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,31}")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_RANGES = {"integer": (0, INT64_MAX), "int64": (INT64_MIN, INT64_MAX), "time": (0, MAX_TIME), "code": (0, 2**31)}
-"""Kind of a parameter → bounds, unless its declaration has others. An int64 is an integer that may be negative."""
+_RANGES: Mapping[str, tuple[int, int]] = {"integer": (0, INT64_MAX), "time": (0, MAX_TIME), "code": (0, 2**31)}
+"""Kind of a parameter → bounds, unless its declaration has others."""
 
 
 def _refused(field: str, rule: str, value: Any, words: str, nearest: tuple[str, ...] = ()) -> MalformedRequest:
@@ -39,9 +37,32 @@ def _refused(field: str, rule: str, value: Any, words: str, nearest: tuple[str, 
 class Param:
     """One parameter of an Info query.
 
-    `wire` is its name in the query, `name` that in Python. Integers lie between `low` and `high`, and are multiples of
-    `multiple`. `enum` is a name in ENUMS. With `fill` "account" a session fills in its own account. `unless` names
-    another parameter: if it is given, `fill` is skipped.
+    Attributes
+    ----------
+    wire, name : str
+        Name in the query, and in Python.
+    kind : str
+        Kind of its values, see `parse`.
+    about : str
+        Description.
+    required : bool
+        True if the venue refuses a query without it.
+    default : object
+        Value that the venue takes where it is not given.
+    low, high : int, optional
+        Bounds of a number (default: those of its kind).
+    multiple : int
+        A number is a multiple of this.
+    choices : tuple of str
+        Texts of a choice.
+    enum : str
+        Name in `ENUMS` of an enum.
+    fill : str
+        "account" if a session fills in its own account.
+    unless : str
+        Wire name of another parameter. If that is given, `fill` is skipped.
+    leading : bool
+        True if the method needs it, although the venue does not.
     """
 
     wire: str
@@ -53,10 +74,19 @@ class Param:
     low: int | None = None
     high: int | None = None
     choices: tuple[str, ...] = ()
-    enum: str = ""
-    fill: str = ""
+    enum: EnumKey | None = None
+    fill: Literal["account", ""] = ""
     multiple: int = 1
     unless: str = ""
+    leading: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = _RANGES.get(self.kind, (None, None))
+        put = object.__setattr__  # the dataclass is frozen
+        put(self, "low", low if self.low is None else self.low)
+        put(self, "high", high if self.high is None else self.high)
+        if self.kind == "flag" and self.default is None:
+            put(self, "default", False)
 
     @property
     def rule(self) -> str:
@@ -67,13 +97,18 @@ class Param:
             low = "" if self.low is None else f" from {self.low}"
             return noun + low + ("" if self.high is None or self.high > 10**9 else f" to {self.high}")
         if self.kind in ("choice", "enum"):
-            return "one of " + ", ".join(self.choices or ENUMS[self.enum].names)
+            return "one of " + ", ".join(self._names)
         return {
             "flag": "true or false",
             "address": "0x and 40 hex digits",
             "hash": "0x and 64 hex digits",
             "symbol": "a product symbol such as BTCUSDC",
         }.get(self.kind, "text of 1 to 128 characters")
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The texts that a choice or an enum accepts."""
+        return ENUMS[self.enum].names if self.enum else self.choices
 
     def parse(self, given: str) -> Any:
         """Return the typed value of the query's text: int, bool, enum name, lower-case address or hash, or text.
@@ -82,7 +117,7 @@ class Param:
         """
         value = self._read(given)
         if value is None:
-            nearest = self.choices or (ENUMS[self.enum].names if self.enum else self._clamped(given))
+            nearest = self._names or self._clamped(given)
             shown = "is empty" if given == "" else f"{str(given)[:80]!r} is not valid"
             raise _refused(self.wire, self.kind, given, f"{shown}: use {self.rule}", nearest)
         return value
@@ -98,8 +133,8 @@ class Param:
             case "choice":
                 return next((choice for choice in self.choices if choice.lower() == given.lower()), None)
             case "enum":
-                name = (ENUMS[self.enum].text(given) or "").upper()
-                return name if name in ENUMS[self.enum].names else None
+                name = (ENUMS[self.enum].text(given) or "").upper() if self.enum else ""
+                return name if name in self._names else None
             case "address":
                 return given.lower() if is_address(given) else None
             case "hash":
@@ -121,64 +156,75 @@ class Param:
         return (str(self.high),) if self.high is not None and value > self.high else ()
 
 
-def param(line: str) -> Param:
-    """Return the parameter that a line `wire name kind[:detail][!] [option=value …] — description` declares.
-
-    `!` is for required. The detail of a kind is the enum's name or the choices. The options are `default`, `range`
-    (low..high), `multiple`, `fill` and `unless`.
-    """
-    head, _, about = line.partition(" — ")
-    wire, name, kind, *options = head.split()
-    given = dict(option.split("=") for option in options)
-    required = kind.endswith("!")
-    kind, _, detail = kind.rstrip("!").partition(":")
-    low, high = map(int, given["range"].split("..")) if "range" in given else _RANGES.get(kind, (None, None))
-    default: Any = given.get("default", False if kind == "flag" else None)
-    return Param(
-        wire,
-        name,
-        cast(ParamKind, "integer" if kind == "int64" else kind),
-        about,
-        required,
-        int(default) if kind in ("integer", "page") and default else default,
-        low,
-        high,
-        choices=tuple(detail.split("|")) if kind == "choice" else (),
-        enum=detail if kind == "enum" else "",
-        fill=given.get("fill", ""),
-        multiple=int(given.get("multiple", 1)),
-        unless=given.get("unless", ""),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Endpoint:
     """One Info query.
 
-    `name` is the Python name, `params` are by wire name. `shape` is that of the data: "list" (an array), "paged" (an
-    object with total and items) or "one" (a single object). `items` is the key of the rows if the data is an object,
-    `beside` has its other members, if any. `order` says how rows are sorted. `published` says whether the venue
-    documents the record. `formerly` is an earlier Python name, which stays callable and is listed nowhere. `null` says
-    whether the data of "one" may be null.
+    Attributes
+    ----------
+    name, path : str
+        Python name, and path on the wire.
+    summary : str
+        Description.
+    row : RowType
+        Record of its rows.
+    params : mapping of str to Param
+        Parameters by wire name. They are declared as a sequence.
+    shape : str
+        Shape of the data: "list" (an array), "paged" (an object with total and items) or "one" (a single object).
+    items : str
+        Key of the rows if the data is an object.
+    beside : RowType, optional
+        Record of the other members of the data.
+    order : str
+        How rows are sorted.
+    source : Source
+        `L` if the exchange does not document the answer.
+    null : bool
+        True if the data of "one" may be null.
     """
 
     name: str
     path: str
     summary: str
-    record: Record
+    row: RowType
     params: Mapping[str, Param]
-    shape: DataShape = "list"
-    items: str = "items"
-    order: str = ""
-    published: bool = True
-    formerly: str = ""
-    beside: Record | None = None
-    null: bool = False
+    shape: DataShape
+    items: str
+    beside: RowType | None
+    order: str
+    source: Source
+    null: bool
 
-    def sent(self, *, extended: bool) -> tuple[RecordField, ...]:
-        """Return the fields of a row that the local venue sends: all, or as published."""
-        every, fields = extended or not self.published, self.record.fields
-        return tuple(one for one in fields if every or one.published or one.wire in ALWAYS_SENT)
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        summary: str,
+        row: RowType,
+        *,
+        params: Sequence[Param] = (),
+        shape: DataShape = "list",
+        items: str = "items",
+        beside: RowType | None = None,
+        order: str = "",
+        source: Source = P,
+        null: bool = False,
+    ) -> None:
+        by_wire = {one.wire: one for one in params}
+        values = (name, path, summary, row, by_wire, shape, items, beside, order, source, null)
+        for one, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, one.name, value)  # the dataclass is frozen
+
+    @property
+    def record(self) -> Record:
+        """The declaration of the rows."""
+        return self.row.declared
+
+    @property
+    def published(self) -> bool:
+        """False if the exchange does not document the answer."""
+        return self.source is not L
 
     @property
     def size_param(self) -> str:
@@ -239,45 +285,7 @@ class Endpoint:
             said = f"the data of {self.path} is {type(data).__name__}. An array or an object was expected"
         raise MalformedRequest(said, field="data", rule="shape", value=data)
 
-    def as_published(self, data: Any) -> Any:
-        """Return an answer's data without the fields that are not published. Its rows are changed in place."""
-        if hidden := self.record.by_wire.keys() - {one.wire for one in self.sent(extended=False)}:
-            for row in self.rows(data):
-                for name in hidden:
-                    row.pop(name, None)
-        return data
-
     def total(self, data: Any) -> int | None:
         """Return the number of rows in all pages, None if the venue does not report it."""
         total = data.get("total") if isinstance(data, Mapping) else None
         return int(total) if isinstance(total, int | str) and _COUNT.fullmatch(str(total)) else None
-
-
-def endpoint(lines: Sequence[str], records: Mapping[str, Record], shared: Mapping[str, Param]) -> Endpoint:
-    """Return the query that its lines declare, see `info_queries`."""
-    head, _, summary = lines[0].partition(" — ")
-    said, _, order = head.partition("; ")
-    name, path, record, *options = said.split()
-    params: list[Param] = []
-    for line in lines[1:]:
-        if " — " in line:
-            params.append(param(line))
-        else:
-            listed = [(shared[wire.rstrip("!")], wire.endswith("!")) for wire in line.split()]
-            params += [replace(one, required=one.required or needed) for one, needed in listed]
-    named = dict(one.split(":") for one in options if one.startswith(("was:", "with:")))
-    shape, _, items = next((one for one in options if one.split(":")[0] not in (*named, "[L]")), "list").partition(":")
-    return Endpoint(
-        name,
-        path,
-        summary,
-        records[record],
-        {one.wire: one for one in params},
-        cast(DataShape, shape.rstrip("?")),
-        items or "items",
-        order,
-        published="[L]" not in options,
-        formerly=named.get("was", ""),
-        beside=records[named["with"]] if "with" in named else None,
-        null=shape.endswith("?"),
-    )

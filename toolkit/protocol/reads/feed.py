@@ -1,25 +1,16 @@
-"""The live feed on the wire: one declaration for each channel, and the messages of client and venue.
+"""The live feed on the wire: every channel by name, and the messages of client and venue.
 
-Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS. `feed_records` has the fields of
-each item and the reference table of the documentation. Source: docs/published.md, "WebSocket". Rules marked [L] are
-decisions of the local venue.
+Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS, whose declarations are in
+`channels`. Source: docs/published.md, "WebSocket". Rules marked [L] are decisions of the local venue.
 
-How the messages of a channel are applied (`Channel.style`):
-
-- ``levels``: the snapshot is a window of a book. An increment lists changed levels. Quantity "0" removes a level.
-- ``latest``: each message is a complete value and replaces the one before.
-- ``keyed``: items by key. An increment replaces the items it names and leaves the others.
-- ``append``: items in the order they happened. An increment adds to them.
-
-Only six channels number their messages as published, and five name the kind of a message (`Channel.sequenced`,
+Only six channels number their messages as published, and nine name the kind of a message (`Channel.sequenced`,
 `Channel.typed`). The others are records that arrive: whether one was lost can't be known from them. A reader takes
 every channel with and without both.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -27,9 +18,10 @@ import msgspec
 
 from ...errors import MalformedRequest
 from .. import jsontext
-from ..hexbytes import is_address
+from .channel import Channel
+from .channels import account, chain, market
+from .rows import Record
 
-Style = Literal["levels", "latest", "keyed", "append"]
 Method = Literal["subscribe", "unsubscribe", "ping"]
 
 MAX_CONNECTIONS = 10
@@ -42,12 +34,8 @@ IDLE_MS = 60_000
 """The venue closes a connection from which nothing arrived for this long (published)."""
 MAX_MESSAGE_BYTES = 4_096
 """Longest message a client may send [L]."""
-MAX_DEPTH = 200
-"""Deepest order book window [L]."""
 RECENT = 100
-"""Largest number of items in a snapshot of an ``append`` channel, newest last [L]."""
-INTERVALS = (60, 180, 300, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
-"""Candle intervals in seconds [L]."""
+"""Largest number of trades in a snapshot, and of items that a client keeps of a channel [L]."""
 
 RATE_LIMITED = 40220
 MALFORMED = 40003
@@ -57,186 +45,35 @@ POLICY_CLOSE = 1008
 INTERNAL_CLOSE = 1011
 OVERLOAD_CLOSE = 1013
 
-_SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,31}")
-
-
-def _symbol(value: Any) -> str:
-    if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
-        raise _wrong("symbol", "product symbol as text", value, ("BTCUSDC",))
-    return value
-
-
-def _depth(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_DEPTH:
-        raise _wrong("depth", f"whole number from 1 to {MAX_DEPTH}", value, ("5", "20", "50"))
-    return value
-
-
-def _interval(value: Any) -> str:
-    if not isinstance(value, str) or value not in _INTERVAL_TEXTS:
-        raise _wrong("interval", f"seconds as text, one of {', '.join(_INTERVAL_TEXTS)}", value, _INTERVAL_TEXTS)
-    return value
-
-
-def _address(value: Any) -> str:
-    if not is_address(value):
-        raise _wrong("userAddress", "0x and 40 hex digits", value, ())
-    return str(value).lower()
-
-
-_INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)
-
-
-def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> MalformedRequest:
-    path = f"subscription.{name}"
-    shown = "is missing" if value is None else f"{value!r} is not valid"
-    example = f", for example {nearest[0]}" if nearest else ""
-    return MalformedRequest(f"{path} {shown}: {rule}{example}", field=path, rule=rule, value=value, nearest=nearest)
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionField:
-    """One field of a subscription: wire name, check (returns the canonical value), rule as text, default."""
-
-    name: str
-    check: Callable[[Any], Any]
-    rule: str
-    default: Any = None
-
-
-_FIELDS = {
-    one.name: one
+CHANNELS: dict[str, Channel] = {
+    one.type: one
     for one in (
-        SubscriptionField("symbol", _symbol, "product symbol, text"),
-        SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5),
-        SubscriptionField("interval", _interval, "seconds, as text"),
-        SubscriptionField("userAddress", _address, "0x address of the account"),
+        market.ORDER_BOOK,
+        market.CANDLE,
+        market.TRADES,
+        market.TICKER,
+        market.ALL_TICKERS,
+        chain.BLOCK,
+        chain.BLOCK_HEIGHT,
+        chain.TX,
+        account.AOP_STATE,
+        account.ORDER_HIST,
+        account.USER_FILLED,
+        account.CLOSED_POSITION,
+        account.USER_FUNDING,
+        account.USER_EVENT,
     )
 }
+"""Every channel by its wire name."""
 
+RECORDS: dict[str, Record] = {one.type: one.record for one in CHANNELS.values() if one.row is not None}
+"""Channel → record of its items. The channel aopState has a record for each of its parts, see AOP_RECORDS."""
 
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """One channel: the fields of its subscription, the contents of its data and how messages are applied.
+AOP_RECORDS: dict[str, Record] = {part: row.declared for part, row in account.AOP_STATE.parts.items()}
+"""Part of aopState's `aop` → record of its items. Its identity names an item."""
 
-    `type` is the wire name of subscription and channel. `fields` are those of the subscription. The module explains
-    `style`. `key` is the member of `data` with the items, "" if `data` is the item. `also` are further members. `about`
-    is a sentence for the reference. `identity` are the fields that identify an item. With `conflate` a slow reader may
-    get one newer message instead of many. A client subscribes again after a silence above `silence_ms`. If `quiet`,
-    silence does not make the data stale. `typed` and `sequenced` say whether published messages have `type` and
-    `sequence`. `columns` are the fields of an item as published, where they are fewer than those of the record.
-    """
-
-    type: str
-    fields: tuple[SubscriptionField, ...]
-    style: Style
-    key: str
-    about: str
-    identity: tuple[str, ...] = ()
-    conflate: bool = False
-    silence_ms: int = 60_000
-    quiet: bool = False
-    also: tuple[str, ...] = ()
-    typed: bool = False
-    sequenced: bool = False
-    columns: tuple[str, ...] = ()
-
-    @property
-    def opens_with_snapshot(self) -> bool:
-        """True where increments mean nothing without a snapshot: a book, and the state of an account."""
-        return self.style == "levels" or self.type == "aopState"
-
-    @property
-    def needs_no_data(self) -> bool:
-        """True where a subscription is of use before its first message: records come when something happens."""
-        return self.style == "append" or not self.sequenced
-
-    @property
-    def private(self) -> bool:
-        """True for channels of one account (subscribed by userAddress)."""
-        return _FIELDS["userAddress"] in self.fields
-
-    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked, canonical subscription fields. MalformedRequest names the field that is wrong."""
-        known = {"type", *(one.name for one in self.fields)}
-        for name in given:
-            if name not in known:
-                allowed = ", ".join(sorted(known))
-                raise MalformedRequest(
-                    f"subscription.{name} is not a field of {self.type}. It takes {allowed}",
-                    field=f"subscription.{name}",
-                    rule="known field",
-                    value=given[name],
-                    nearest=tuple(sorted(known)),
-                )
-        return {one.name: one.check(given.get(one.name, one.default)) for one in self.fields}
-
-    def subject(self, fields: Mapping[str, Any]) -> str:
-        """Return the subject text of checked fields, such as "orderBook.BTCUSDC.50"."""
-        return ".".join([self.type, *(str(fields[one.name]) for one in self.fields)])
-
-    def subscription(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `subscription` object of a client message."""
-        return {"type": self.type, **{one.name: fields[one.name] for one in self.fields}}
-
-
-AOP_KEYS: dict[str, tuple[str, ...]] = {
-    "accounts": ("userAddr", "currency"),
-    "orders": ("ordId",),
-    "positions": ("userAddr", "symbolCode"),
-    "settings": ("symbol",),
-}
-"""Part of aopState's `aop` → fields that identify an item of it."""
 CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 """Order states in an aopState increment that remove the order from the open orders."""
-
-_CHANNELS = """
-orderBook symbol depth: levels book; also symbolCode symbol block depth timestamp;
-    conflate; typed; sequenced; silence 15000 — Best levels of a product's book, best first, as texts `[price, size]`.
-candle symbol interval: keyed; identity timestamp; conflate; silence 120000
-    — The current candle. A snapshot also has the previous candles in `recent` [L].
-trades symbol: append trades; also symbol; typed; sequenced; silence 120000
-    — Public trades, oldest first. The side is the taker's.
-ticker symbol: latest ticker; also timestamp symbol; conflate; typed; sequenced; silence 15000
-    — Prices, open interest, funding and 24 h statistics of a product.
-allTickers: keyed tickers; identity s; also timestamp; columns s p mp v; conflate; typed; sequenced; silence 15000
-    — Tickers of all products. An increment has those that changed.
-block: append; identity blockHeight; silence 120000
-    — Each block. A snapshot also has the previous blocks in `recent` [L].
-blockHeight: latest; identity blockHeight; conflate; silence 120000
-    — Height of the newest block.
-tx: append; identity txHash; quiet
-    — Each transaction. A snapshot also has the previous transactions in `recent` [L].
-aopState userAddress: keyed aop; also userAddr timestamp; conflate; quiet; typed; sequenced
-    — Wallets, open orders, positions and leverage settings of an account. An increment has what changed.
-orderHist userAddress: append orderHists; identity ordId execId execStatus ordPx ordQty; quiet; typed
-    — Order events of an account, oldest first.
-userFilled userAddress: append userFills; identity ordId execId; quiet; typed
-    — Fills of an account, oldest first.
-closedPosition userAddress: append closedPositions; identity symbolCode side term; quiet; typed
-    — Closed positions of an account, oldest first.
-userFunding userAddress: append funding; identity symbol posSide transactionTime; quiet; typed
-    — Funding payments of an account, oldest first. A negative fee was paid by the account.
-userEvent userAddress: append events; also userAddr timestamp; quiet; sequenced
-    — Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.
-"""
-"""A channel is `type fields of the subscription: style [key]; options — about`, see `Channel`."""
-
-
-def _channel(declared: str) -> Channel:
-    text, _, about = " ".join(declared.split()).partition(" — ")
-    subscription, _, said = text.partition(": ")
-    kind, *fields = subscription.split()
-    (style, key), *others = [option.partition(" ")[::2] for option in said.split("; ")]
-    options = dict(others)
-    given: dict[str, Any] = {name: name in options for name in ("conflate", "quiet", "typed", "sequenced")}
-    given |= {name: tuple(options.get(name, "").split()) for name in ("identity", "also", "columns")}
-    given["silence_ms"] = int(options.get("silence", 60_000))
-    return Channel(kind, tuple(_FIELDS[name] for name in fields), cast(Style, style), key, about, **given)
-
-
-CHANNELS: dict[str, Channel] = {one.type: one for one in map(_channel, re.split(r"\n(?=\w)", _CHANNELS.strip()))}
-"""Every channel by its wire name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +174,21 @@ def refusal(method: str, code: int, message: str, subject: str = "", retry_after
     return encode(answer)
 
 
-def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
-    """Return a data message with `type` and `sequence`. `kind` is "snapshot" or "incremental"."""
-    return encode({"channel": channel, "data": {"type": kind, "sequence": sequence, **data}})
+def data_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
+    """Return a data message. It has `type` and `sequence` where the published messages of the channel have them.
+
+    Parameters
+    ----------
+    channel : Channel
+        The channel.
+    kind : str
+        "snapshot" or "incremental".
+    sequence : int
+        Number of the message.
+    data : mapping
+        Its contents.
+    """
+    head: dict[str, Any] = {"type": kind} if channel.typed else {}
+    if channel.sequenced:
+        head["sequence"] = sequence
+    return encode({"channel": channel.type, "data": head | dict(data)})

@@ -1,204 +1,378 @@
-"""The declaration of a record: each field's wire name, column in a frame, kind, unit and description.
+"""Rows of the wire as typed classes: one line for each field, with its wire name, type, unit, description and source.
 
-A record is declared by a line `Name [like another]: identity …; time …; needs …; changing; [L]` and a line `wire column
-kind [unit] — description` for each field. The first line says which wire names identify a row, which one is its time,
-and which others it needs. A line of wire names alone takes them from the other record and from `SHARED`. `KINDS`
-explains the kinds. `REST_TYPES` has the types in JSON. Despite them `kind#` is a number, `kind'` is text, `kind?` may
-be null, as the local venue sends them. The venue does not publish a field marked [L], nor any of a record marked so:
-only the local venue is known to send them. A field whose description says when it is missing belongs to some rows only.
-One that says when it is empty may be null.
+A record is a class that inherits `Row`. Its annotations are the aliases of this module, such as `Price`, which say how
+a value is read, checked and shown. Its fields are declared by `required` or `optional`. The class keywords say what
+identifies a row and which field is its time. A name that is mistyped is an error at import or for a type checker.
+
+>>> class Balance(Row, identity=("userAddr",)):
+...     '''The balance of an account.'''
+...
+...     account: Address = required("userAddr", "address of the account")
+...     balance: Money | None = optional("balance", "cash balance")
+>>> [(field.wire, field.column, field.dtype, field.unit) for field in Balance.declared.fields]
+[('userAddr', 'account', 'string', ''), ('balance', 'balance', 'float64', 'USDC')]
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
 
-KINDS: dict[str, str] = {
-    "price": "float64",
-    "quantity": "float64",
-    "money": "float64",
-    "ratio": "float64",
-    "integer": "Int64",
-    "id": "Int64",
-    "key": "string",
-    "text": "string",
-    "symbol": "string",
-    "code": "string",
-    "currency": "string",
-    "address": "string",
-    "hash": "string",
-    "bool": "boolean",
-    "ms": "datetime64[ms, UTC]",
-    "s": "datetime64[ms, UTC]",
-    "object": "object",
-}
-"""Kind of a field → dtype of its column.
+import msgspec
 
-- price, quantity, money and ratio are decimal text on the wire: floats in frames, Decimal objects when exact. A price
-  or quantity is never negative, but for `quantity±`, which may come with the sign of its side.
-- ms and s are milliseconds and seconds since 1970.
-- code is a product code and becomes the product's symbol. currency 1 becomes USDC.
-- id is a 64-bit number, key an identifier of unspecified form.
-- `enum:NAME` is the number or name of an enum's member and becomes the name (dtype string).
-"""
+from ..enums import EnumKey
+from .sources import L, P, Source
+
+KindName = Literal[
+    "price", "quantity", "money", "ratio", "integer", "id", "key", "text", "symbol", "code", "currency", "address",
+    "hash", "bool", "ms", "s", "object",
+]  # fmt: skip
+JsonType = Literal["integer", "string", "boolean", "object", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How values of a field are read: the form on the wire, the dtype of the column, and the default unit.
+
+    Attributes
+    ----------
+    name : str
+        Kind of the values. The reader of a kind is in `door.read`.
+    dtype : str
+        Dtype of a column.
+    json : str
+        Type in the JSON of queries, unless a field declares another.
+    unit : str
+        Unit of the values, "" for none.
+    signed : bool
+        True if an amount may be negative.
+    enum : str
+        Name of the enum in `ENUMS`, None for no enum.
+    """
+
+    name: KindName
+    dtype: str
+    json: JsonType = "string"
+    unit: str = ""
+    signed: bool = False
+    enum: EnumKey | None = None
+
+
+def _enum(key: EnumKey, json: JsonType = "integer") -> Kind:
+    return Kind("text", "string", json, "enum name", enum=key)
+
+
+_TIME = "datetime64[ms, UTC]"
+
+# Amounts are decimal text on the wire: floats in frames, Decimal objects when exact. A price or quantity is never
+# negative. A `SignedQuantity` may come with the sign of its side.
+Price = Annotated[Decimal, Kind("price", "float64", unit="USDC")]
+Quantity = Annotated[Decimal, Kind("quantity", "float64", unit="contracts of 1 base unit")]
+SignedQuantity = Annotated[Decimal, Kind("quantity", "float64", unit="contracts of 1 base unit", signed=True)]
+Money = Annotated[Decimal, Kind("money", "float64", unit="USDC", signed=True)]
+Ratio = Annotated[Decimal, Kind("ratio", "float64", unit="1 = 100 %", signed=True)]
+# An id is a 64-bit number, a key an identifier of unspecified form.
+Whole = Annotated[int, Kind("integer", "Int64", "integer")]
+Id = Annotated[int, Kind("id", "Int64")]
+Key = Annotated[str, Kind("key", "string", "integer")]
+Text = Annotated[str, Kind("text", "string")]
+Symbol = Annotated[str, Kind("symbol", "string")]
+# A product code, which frames show as the product's symbol.
+Code = Annotated[int, Kind("code", "string", "integer", "symbol")]
+# The number of a currency, which frames show as its name.
+CurrencyName = Annotated[str, Kind("currency", "string", "integer")]
+Address = Annotated[str, Kind("address", "string")]
+Hash = Annotated[str, Kind("hash", "string")]
+Flag = Annotated[bool, Kind("bool", "boolean", "boolean")]
+# Milliseconds and seconds since 1970.
+Ms = Annotated[int, Kind("ms", _TIME, "integer", "UTC")]
+Seconds = Annotated[int, Kind("s", _TIME, "integer", "UTC")]
+Anything = Annotated[object, Kind("object", "object", "object")]
+# The number or the name of an enum's member, which becomes the name.
+Side = Annotated[str, _enum("order_side")]
+OrderTypeName = Annotated[str, _enum("order_type")]
+Tif = Annotated[str, _enum("tif")]
+ReduceOnlyName = Annotated[str, _enum("reduce_only")]
+Trigger = Annotated[str, _enum("trigger")]
+MarginModeName = Annotated[str, _enum("margin_mode", "string")]
+PositionModeName = Annotated[str, _enum("position_mode", "string")]
+PositionSideName = Annotated[str, _enum("position_side")]
+AgentStatusName = Annotated[str, _enum("agent_status", "string")]
+AccountStatusName = Annotated[str, _enum("account_status", "string")]
+VaultStatusName = Annotated[str, _enum("vault_status")]
+TransactionStatusName = Annotated[str, _enum("transaction_status")]
+OrderStatusName = Annotated[str, _enum("order_status", "string")]
+ExecStatusName = Annotated[str, _enum("exec_status", "string")]
 
 AMOUNTS = ("price", "quantity", "money", "ratio")
 """Kinds that are decimal numbers."""
-
-_NUMBERS = ("integer", "code", "currency", "ms", "s")
-REST_TYPES: dict[str, str] = {
-    **dict.fromkeys(KINDS, "string"),
-    **dict.fromkeys((*_NUMBERS, "enum"), "integer"),
-    "bool": "boolean",
-    "object": "object",
-}
-_EITHER = ["integer", "string"]
-FEED_TYPES: dict[str, Any] = {**REST_TYPES, "id": _EITHER, "enum": _EITHER, "object": ["object", "array"]}
-"""Kind of a field → its type in the JSON of the local venue, in queries and in the feed, whose two forms differ."""
-
-UNITS: dict[str, str] = {
-    "price": "USDC",
-    "quantity": "contracts of 1 base unit",
-    "money": "USDC",
-    "ratio": "1 = 100 %",
-    "ms": "UTC",
-    "s": "UTC",
-    "code": "symbol",
-}
-"""Unit of a kind, unless a field declares another."""
-
 CURRENCIES = {"1": "USDC"}
 """Number of a currency → its name."""
+_NOUNS: Mapping[str, str] = {"ms": "a time in ms", "s": "a time in s", "id": "an id"}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """One field: `wire` name, `column` in a frame, `kind`, `enum` (name in ENUMS, or ""), `unit`, `about`, `signed`."""
+    """One field of a record.
+
+    Attributes
+    ----------
+    wire, column : str
+        Name on the wire, and of the column in a frame.
+    kind, enum : str
+        Kind of its values, and the name of their enum in `ENUMS` (None for no enum).
+    unit, about : str
+        Unit ("" for none) and description.
+    dtype : str
+        Dtype of the column.
+    json : str
+        Type in JSON, as published.
+    source : Source
+        Who says that the field exists.
+    signed : bool
+        True if an amount may be negative.
+    needed : bool
+        True if a row can't be used without it.
+    null : bool
+        True if the field may be null, which means that it is not set.
+    sparse : bool
+        True if the field belongs to some rows only.
+    sent : bool
+        True if the local venue sends it.
+    """
 
     wire: str
     column: str
-    kind: str
-    enum: str
+    kind: KindName
+    enum: EnumKey | None
     unit: str
     about: str
+    dtype: str
+    json: JsonType
+    source: Source
     signed: bool = False
-    json_type: str = ""
-    """Type in JSON, "" for that of the kind."""
+    needed: bool = False
     null: bool = False
-    """True where the local venue sends null for some rows."""
-
-    @property
-    def dtype(self) -> str:
-        """Dtype of the column."""
-        return KINDS[self.kind]
+    sparse: bool = False
+    sent: bool = True
 
     @property
     def published(self) -> bool:
-        """False for a field that only the local venue is known to send, marked [L] in its declaration."""
-        return not self.about.endswith("[L]")
+        """False for a field that only a local venue is known to send."""
+        return self.source is not L
 
     @property
     def noun(self) -> str:
         """The words for a value of the field in messages."""
-        return {"ms": "a time in ms", "s": "a time in s", "id": "an id"}.get(self.kind, f"a {self.enum or self.kind}")
+        return _NOUNS.get(self.kind, f"a {self.enum or self.kind}")
 
 
-SHARED = """
-userAddr account address — address of the account
-vaultAddress vault address — address of the vault
-currency currency currency — currency of the balance (always USDC)
-txHash tx_hash hash — hash of the transaction
-blockHeight block integer — block height
-ordId order_id id — order id, assigned by the venue
-clOrdId client_order_id id — client order id, chosen by the client (0 without one)
-side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
-ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
-ordPx price price — limit price (0 for a market order)
-ordQty quantity quantity — ordered quantity
-leavesQty remaining quantity — quantity that is still open
-triggerPx trigger_price price — trigger price (0 without a trigger)
-timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
-leverage leverage ratio x — leverage setting of the product
-openFee open_fee money — fee for the part that opened a position
-closeFee close_fee money — fee for the part that closed a position
-fundingRate funding_rate ratio per interval — funding rate (longs pay a positive rate, shorts receive it)
-"""
-"""Fields that several records have, declared as in a record: one that names only the wire name takes it from here."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
-    """One kind of row: its fields in the order of the columns, and the wire names that identify a row, if any."""
+    """One kind of row: its fields in the order of the columns, and the wire names that identify a row, if any.
+
+    Attributes
+    ----------
+    name, about : str
+        Name and description.
+    fields : tuple of RecordField
+        The fields, in the order of the columns.
+    identity : tuple of str
+        Wire names that identify a row.
+    time : str
+        Wire name of the field that startTime and endTime filter by, "" for none.
+    changing : bool
+        True if a row, including its time, can change after it was read.
+    source : Source
+        `L` if the exchange publishes none of the fields: they are the local venue's.
+    """
 
     name: str
+    about: str
     fields: tuple[RecordField, ...]
     identity: tuple[str, ...] = ()
     time: str = ""
-    """Wire name of the field that startTime and endTime filter by."""
     changing: bool = False
-    """True if a row, including its time, can change after it was read."""
-    known: bool = True
-    """False where the venue publishes none of the fields: they are the local venue's."""
-    needed: tuple[RecordField, ...] = ()
-    """Fields that a row needs: its identity and time, and others declared so. An unpublished field is never one."""
-    expected: tuple[str, ...] = ()
-    """Wire names of the other published fields that belong to every row."""
-    nullable: frozenset[str] = frozenset()
-    """Those of them that may be null, where the description says when they are empty."""
+    source: Source = P
+
+    @property
+    def known(self) -> bool:
+        """False if the exchange publishes none of the fields."""
+        return self.source is not L
 
     @property
     def columns(self) -> dict[str, str]:
         """Column → dtype, in order."""
-        return {field.column: field.dtype for field in self.fields}
+        return {one.column: one.dtype for one in self.fields}
 
-    @property
-    def by_wire(self) -> dict[str, RecordField]:
+    @cached_property
+    def by_wire(self) -> Mapping[str, RecordField]:
         """Wire name → field."""
-        return {field.wire: field for field in self.fields}
+        return {one.wire: one for one in self.fields}
 
-    @property
+    @cached_property
+    def needed(self) -> tuple[RecordField, ...]:
+        """Fields that a row can't be used without."""
+        return tuple(one for one in self.fields if one.needed)
+
+    @cached_property
     def published(self) -> tuple[str, ...]:
         """Wire names of the fields that are published."""
-        return tuple(field.wire for field in self.fields if field.published and self.known)
+        return tuple(one.wire for one in self.fields if one.published)
+
+    @cached_property
+    def sent(self) -> tuple[RecordField, ...]:
+        """Fields that the local venue sends."""
+        return tuple(one for one in self.fields if one.sent)
+
+    @cached_property
+    def expected(self) -> tuple[str, ...]:
+        """Wire names of the other published fields that belong to every row."""
+        return tuple(one.wire for one in self.fields if one.published and not (one.needed or one.sparse))
+
+    @cached_property
+    def nullable(self) -> frozenset[str]:
+        """Wire names of the fields that may be null."""
+        return frozenset(one.wire for one in self.fields if one.null)
 
 
-def records(text: str, known: Mapping[str, Record] | None = None) -> dict[str, Record]:
-    """Return the records that `text` declares by name, and those `known`, which they may be like (see the module)."""
-    made = dict(known or {})
-    for block in text.strip().split("\n\n"):
-        head, *lines = block.splitlines()
-        names, _, said = head.partition(":")
-        name, _, base = names.partition(" like ")
-        shared = _SHARED | (made[base].by_wire if base else {})
-        options = {word: rest for word, _, rest in (option.strip().partition(" ") for option in said.split(";"))}
-        fields: list[RecordField] = []
-        for line in lines:
-            fields += [_field(line)] if " — " in line else [shared[wire] for wire in line.split()]
-        identity, time = tuple(options.get("identity", "").split()), options.get("time", "")
-        words, is_known = {*identity, time, *options.get("needs", "").split()}, "[L]" not in options
-        needed = tuple(one for one in fields if is_known and one.published and one.wire in words)
-        others = (one for one in fields if is_known and one.published and one not in needed)
-        expected = tuple(one.wire for one in others if "missing" not in one.about)
-        nullable = frozenset(one.wire for one in fields if "(empty " in one.about)
-        made[name] = Record(
-            name, tuple(fields), identity, time, "changing" in options, is_known, needed, expected, nullable
-        )
-    return made
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What `required` and `optional` say of a field, until its class is made."""
+
+    wire: str
+    about: str
+    needed: bool
+    unit: str | None
+    json: JsonType | None
+    source: Source | None
+    null: bool
+    sparse: bool
+    sent: bool | None
 
 
-def _field(line: str) -> RecordField:
-    head, _, about = line.partition(" — ")
-    wire, column, kind, *unit = head.split(maxsplit=3)
-    plain = kind.rstrip("±#'?")
-    marks = kind[len(plain) :]
-    kind, _, enum = plain.partition(":")
-    kind, signed = "text" if kind == "enum" else kind, "±" in marks or kind in ("money", "ratio")
-    shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
-    json_type = "integer" if "#" in marks else "string" if "'" in marks else ""
-    return RecordField(wire, column, kind, enum, shown.strip(), about.strip(), signed, json_type, "?" in marks)
+# `Any`: a type checker takes what these return for the value of the field, as it does for `dataclasses.field`.
+def required(
+    wire: str,
+    about: str,
+    *,
+    unit: str | None = None,
+    json: JsonType | None = None,
+    source: Source | None = None,
+) -> Any:
+    """Declare a field that a row can't be used without.
+
+    Parameters
+    ----------
+    wire : str
+        Name on the wire.
+    about : str
+        Description, without a full stop.
+    unit : str, optional
+        Unit (default: that of its kind).
+    json : str, optional
+        Type in JSON as published (default: that of its kind).
+    source : Source, optional
+        Who says that the field exists (default: that of the record).
+    """
+    return _Declared(wire, about, True, unit, json, source, False, False, None)
 
 
-_SHARED = {field.wire: field for field in map(_field, SHARED.strip().splitlines())}
+def optional(
+    wire: str,
+    about: str,
+    *,
+    unit: str | None = None,
+    json: JsonType | None = None,
+    source: Source | None = None,
+    null: bool = False,
+    sparse: bool = False,
+    sent: bool | None = None,
+) -> Any:
+    """Declare a field that may be missing. Its column has NA then. The parameters are those of `required`, and:
+
+    Parameters
+    ----------
+    null : bool
+        True if the field may be null, which means that it is not set (default: False).
+    sparse : bool
+        True if the field belongs to some rows only, so that nobody is warned where it is missing (default: False).
+    sent : bool, optional
+        True if the local venue sends it (default: unless it is [L] in a record that is published).
+    """
+    return _Declared(wire, about, False, unit, json, source, null, sparse, sent)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(required, optional))
+class RowType(msgspec.StructMeta):
+    """The type of row classes. It turns their declared fields into those of a struct, and into a `Record`."""
+
+    declared: Record
+    """The declaration of a row class."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        identity: tuple[str, ...] = (),
+        time: str = "",
+        changing: bool = False,
+        source: Source = P,
+        feed: bool = False,
+    ) -> RowType:
+        """Make a row class.
+
+        Parameters
+        ----------
+        identity : tuple of str
+            Wire names that identify a row (default: none).
+        time : str
+            Wire name of the field that startTime and endTime filter by (default: none).
+        changing : bool
+            True if a row, including its time, can change after it was read (default: False).
+        source : Source
+            Source of the fields that declare no other (default: published).
+        feed : bool
+            True for a row of the feed, where ids are numbers and enums are names (default: False).
+        """
+        declared = {column: one for column, one in namespace.items() if isinstance(one, _Declared)}
+        for column, one in declared.items():
+            namespace[column] = msgspec.field(name=one.wire, default=None)
+        made = super().__new__(mcls, name, bases, namespace, frozen=True, kw_only=True)
+        if declared:
+            about = (namespace.get("__doc__") or "").partition("\n")[0]
+            hints = get_type_hints(made, include_extras=True)
+            fields = tuple(_field(column, one, hints[column], source, feed) for column, one in declared.items())
+            known = {one.wire for one in fields}
+            if unknown := {*identity, *((time,) if time else ())} - known:
+                raise TypeError(f"{name} has no field {', '.join(sorted(unknown))}")
+            made.declared = Record(name, about, fields, identity, time, changing, source)
+        return made
+
+
+def _field(column: str, one: _Declared, hint: Any, of_record: Source, feed: bool) -> RecordField:
+    """Return a declared field, whose annotation has its kind. An optional one is annotated `Kind | None`."""
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    may_be_none = len(parts) < len(get_args(hint))
+    kind = next((each for each in (*parts, *get_args(parts[0])) if isinstance(each, Kind)), None)
+    if kind is None or may_be_none is one.needed:
+        raise TypeError(f"{column} is annotated {hint}. A required field is a kind, an optional one a kind or None")
+    source = one.source or of_record
+    json: JsonType = kind.json
+    if feed and (kind.enum or kind.name in ("id", "key")):
+        json = "string" if kind.enum else "integer"
+    unit = kind.unit if one.unit is None else one.unit
+    sent = (source is not L or of_record is L) if one.sent is None else one.sent
+    return RecordField(
+        one.wire, column, kind.name, kind.enum, unit, one.about, kind.dtype, one.json or json, source, kind.signed,
+        one.needed, one.null, one.sparse, sent,
+    )  # fmt: skip
+
+
+class Row(msgspec.Struct, metaclass=RowType):
+    """A row of an answer or of a message. Its subclasses declare the fields."""

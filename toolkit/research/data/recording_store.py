@@ -21,8 +21,8 @@ import msgspec
 
 from ...errors import InputError
 from ...extras import need
-from ...protocol.reads import feed_records as feed
-from ...protocol.reads.info_records import KLINE
+from ...protocol.reads import feed
+from ...protocol.reads.info.candles import Kline
 from ...protocol.reads.rows import AMOUNTS, Record
 from ...stored.databases import hold
 from ...stored.lines import LineFile
@@ -53,7 +53,7 @@ RECORDED: dict[str, dict[str, str]] = {
     "trades": _columns(feed.RECORDS["trades"]),
     "order_book": _columns(feed.RECORDS["orderBook"], "level"),
     "ticker": _columns(feed.RECORDS["ticker"]),
-    "candles": _columns(KLINE),
+    "candles": _columns(Kline.declared),
     "fills": _columns(feed.RECORDS["userFilled"]),
     "order_history": _columns(feed.RECORDS["orderHist"]),
     "closed_positions": _columns(feed.RECORDS["closedPosition"]),

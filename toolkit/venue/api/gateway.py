@@ -214,11 +214,9 @@ class Gateway:
     the signer (40204), nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
-    def __init__(self, venue: Host, faults: RequestInterceptor, *, extended: bool = False) -> None:
+    def __init__(self, venue: Host, faults: RequestInterceptor) -> None:
         self.venue = venue
         self.faults = faults
-        self.extended = extended
-        """Whether answers have the fields that are not published. See `LocalVenue`, `wire`."""
         self.hooks = Hooks()
         self.admission = Admission()
         self.routes: dict[str, Route] = {}
@@ -347,14 +345,14 @@ class Gateway:
 
         found = self.venue.query(data)
         if long:  # without the lock, which all commands need
-            return self._enveloped_rows(endpoint, info.answer(found, endpoint.name, values), incoming.pause)
-        return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
+            return self._enveloped_rows(info.answer(found, endpoint.name, values), incoming.pause)
+        return enveloped(200, 0, "success", found)
 
-    def _enveloped_rows(self, endpoint: Endpoint, rows: Iterable[Any], pause: Callable[[], None]) -> Answer:
+    def _enveloped_rows(self, rows: Iterable[Any], pause: Callable[[], None]) -> Answer:
         """Return the answer with these rows, made in slices, because one piece would hold the interpreter for long."""
         parts, left = [], iter(rows)
         while some := list(islice(left, SLICE)):
-            parts.append(msgspec.json.encode(some if self.extended else endpoint.as_published(some))[1:-1])
+            parts.append(msgspec.json.encode(some)[1:-1])
             pause()
         return Answer(200, b'{"code":0,"message":"success","data":[' + b",".join(parts) + b"]}")
 

@@ -46,11 +46,10 @@ def ledger(core: Core, values: Values) -> dict[str, Any]:
 def agents(core: Core, values: Values) -> dict[str, Any]:
     """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first."""
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
-    status = None if values["status"] is None else ENUMS["agent_status"].number_of[values["status"]]
     found = [
         row
         for row in rows
-        if (status is None or row["status"] == status)
+        if values["status"] in (None, row["status"])
         and (values["agentAddress"] is None or row["agentAddress"].lower() == values["agentAddress"])
         and (values["masterAddress"] is None or row["masterAddress"].lower() == values["masterAddress"])
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -25,16 +26,17 @@ from .info_pages import Values, page_of, product_of, unknown_product, window
 
 PREMIUM_PLACES = 12
 """Premiums are summed in parts of 1e-12."""
-_USDC = {"name": "USD Coin", "currency": "USDC", "code": "1", "walletPrecision": 6, "displayPrecision": 2}
+_USDC = {"name": "USD Coin", "currency": "USDC", "code": 1, "walletPrecision": 6, "displayPrecision": 2}
 MAX_CANDLES = 100_000
 """Candles in one answer of /info/kline/list. A wider window is refused [L]."""
 
 
 def products(core: Core, values: Values) -> dict[str, Any]:
     """Return the product list with margin tables and currencies."""
-    status = values["listStatus"]
-    rows = [row for _, row in sorted(core.state.products.items()) if status in (None, row.get("listStatus"))]
-    return _product_meta(core, rows, core.state.margin_tables)
+    meta = _product_meta(core, [row for _, row in sorted(core.state.products.items())], core.state.margin_tables)
+    if (wanted := values["listStatus"]) is not None:
+        meta["perpProducts"] = [row for row in meta["perpProducts"] if row["listStatus"].upper() == wanted]
+    return meta
 
 
 def product(core: Core, values: Values) -> dict[str, Any]:
@@ -48,10 +50,11 @@ def product(core: Core, values: Values) -> dict[str, Any]:
 def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int]) -> dict[str, Any]:
     # While trading in one is paused, the venue accepts no orders for it.
     paused = {code for code, market in core.state.markets.items() if market.paused}
+    statuses = [(row, "paused" if int(row["code"]) in paused else row["listStatus"]) for row in rows]
     meta = {
-        "perpProducts": [{**row, "listStatus": "paused"} if int(row["code"]) in paused else row for row in rows],
+        "perpProducts": [_whole_numbers({**row, "listStatus": status}) for row, status in statuses],
         "marginTables": [
-            {"tableId": table, "riskLimitVo": tiers}
+            {"tableId": table, "riskLimitVo": list(map(_whole_numbers, tiers))}
             for table, tiers in sorted(core.state.margin_tables.items())
             if table in tables
         ],
@@ -59,6 +62,16 @@ def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int
     }
     checksum = hashlib.md5(msgspec.json.encode(meta, order="sorted"), usedforsecurity=False).hexdigest()
     return {"md5Checksum": checksum, **meta}
+
+
+_WHOLE = ("maxLeverage", "maxOrderQty", "maxPositionNtnl")
+"""Limits that are whole numbers on the wire."""
+
+
+def _whole_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the product list with its limits as numbers. A limit with a fraction stays text."""
+    limits = {name: Decimal(str(row[name])) for name in _WHOLE if name in row}
+    return {**row, **{name: int(limit) for name, limit in limits.items() if limit == limit.to_integral_value()}}
 
 
 def klines_last(core: Core, values: Values) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import MalformedRequest
 from ...numerals import micro_text, rate_text
+from ...protocol.enums import VaultStatus
 from ...protocol.hexbytes import to_checksummed
 from ..api import records
 from ..engine.core import Core
@@ -54,11 +55,17 @@ def referral_summary(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
+_SORT_KEYS = {"dateJoined": "joinTime"}
+"""Sort key → the field of a row, where its name is another."""
+
+
 def referrals(core: Core, values: Values) -> dict[str, Any]:
     """Return the invited accounts, searched and sorted as requested."""
     wanted, mine = (values["search"] or "").lower(), core.state.referrals.accounts.get(values["userAddr"])
     found = [_invitee(core, each) for each in reversed(mine.invited) if wanted in each] if mine else []
-    found.sort(key=lambda row: Decimal(row[values["sortBy"]]), reverse=values["sortOrder"] == "desc")
+    sort_by: str = values["sortBy"] or "dateJoined"
+    key = _SORT_KEYS.get(sort_by, sort_by)
+    found.sort(key=lambda row: Decimal(row[key]), reverse=values["sortOrder"] == "desc")
     return page_of(values, len(found), found, size="size")
 
 
@@ -268,7 +275,7 @@ def _detail(core: Core, vault: Vault, user: str | None) -> dict[str, Any]:
         "tvl": micro_text(value(core, vault)),
         "price": micro_text(price(core, vault)),
         "apr": _yearly(core, vault),
-        "status": "CLOSED" if vault.closed else "OPEN",
+        "status": int(VaultStatus.CLOSED if vault.closed else VaultStatus.OPEN),
         "yourDeposits": micro_text(holding.cost),
         "userCurrentValue": micro_text(worth(core, vault, holding.shares)),
         "description": vault.description,
@@ -292,7 +299,7 @@ def _share(core: Core, vault: Vault, user: str) -> dict[str, Any]:
         "pnl": micro_text(now - holding.cost),
         "price": micro_text(price(core, vault)),
         "lockedUntil": holding.locked_until,
-        "status": "CLOSED" if vault.closed else "OPEN",
+        "status": int(VaultStatus.CLOSED if vault.closed else VaultStatus.OPEN),
     }
 
 

@@ -1,7 +1,7 @@
 """Rows of the Info API, made from the state: integers become decimal text, addresses get their checksum.
 
-Field names are those of `protocol.reads.info_records`, a test compares them. The order of the fields is that of the
-wire, which is not the order of a frame's columns.
+Rows have the fields and types that `protocol.reads.info` declares, a test compares them. The order of the fields is
+that of the wire, which is not the order of a frame's columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
 from ...protocol.hexbytes import to_checksummed
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import MAKER, STATUS_NAMES
+from ..model.constants import STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 from ..risk import account_margin
 from ..risk.ledger import USDC_CODE
@@ -30,6 +30,9 @@ SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
 OPEN_STATUSES = frozenset({OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.ORDER_STATUS_UNTRIGGERED})
 """Statuses of orders that are still open."""
 _MARGIN_MODE = ENUMS["margin_mode"].name_of
+_ACCOUNT_STATUS = ENUMS["account_status"].name_of
+_SIDE = ENUMS["order_side"].name_of
+_TIF = ENUMS["tif"].name_of
 _POSITION_MODE = ENUMS["position_mode"].name_of
 
 
@@ -63,7 +66,7 @@ def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
         "availableBalance": micro_text(max(0, figures.available)),  # below 0 while the account is short of margin
         "availableTransferBalance": micro_text(figures.withdrawable),
         "equity": micro_text(figures.equity),
-        "status": account.status,
+        "status": _ACCOUNT_STATUS[account.status],
         "blockTime": account.updated,
     }
 
@@ -72,7 +75,7 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
     """Return an OrderState."""
     product = core.products[order.product]
     return {
-        "id": str(order.id),
+        "id": order.id,
         "blockHeight": order.height,
         "ordId": str(order.id),
         "clOrdId": str(order.client_id),
@@ -89,10 +92,9 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
         "cumFee": micro_text(order.fee),
         "triggerPx": price(product, order.trigger),
         "status": STATUS_NAMES[order.status],
-        "timeInForce": order.tif,
+        "timeInForce": _TIF[order.tif],
         "reduceOnly": order.reduce,
         "conditionalOrderTriggerType": order.trigger_by,
-        "createTime": order.created,
         "blockTime": order.updated,
     }
 
@@ -101,13 +103,13 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
     """Return an OrderEvent."""
     product = core.products[event.product]
     return {
-        "id": str(event.id),
+        "id": event.id,
         "blockHeight": event.height,
         "userAddr": to_checksummed(event.address),
         "ordId": str(event.order_id),
         "clOrdId": str(event.client_id),
         "symbol": event.product,
-        "side": SIDE_NUMBERS[event.side, event.closing],
+        "side": _SIDE[SIDE_NUMBERS[event.side, event.closing]],
         "execStatus": STATUS_NAMES[event.status],
         "ordPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -120,7 +122,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "blockTime": event.time,
         "txHash": event.tx_hash,
         "ordType": event.type,
-        "timeInForce": event.tif,
+        "timeInForce": _TIF[event.tif],
         "ordQty": quantity(product, event.quantity),
         "triggerPx": price(product, event.trigger),
         "reason": event.reason,
@@ -131,13 +133,13 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
     """Return a Trade, made from the order event of a fill."""
     product = core.products[event.product]
     return {
-        "id": str(event.id),
+        "id": event.id,
         "blockHeight": event.height,
         "userAddr": to_checksummed(event.address),
         "symbol": event.product,
         "orderId": str(event.order_id),
         "clientOrderId": str(event.client_id),
-        "side": SIDE_NUMBERS[event.side, event.closing],
+        "side": _SIDE[SIDE_NUMBERS[event.side, event.closing]],
         "execStatus": STATUS_NAMES[event.status],
         "orderPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -147,9 +149,6 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
         "realizedPnl": micro_text(event.pnl),
         "openFee": micro_text(event.open_fee),
         "closeFee": micro_text(event.close_fee),
-        "builderFee": micro_text(event.builder_fee),
-        "role": "MAKER" if event.role == MAKER else "TAKER",
-        "ordType": event.type,
         "blockTime": event.time,
         "txHash": event.tx_hash,
     }

@@ -1,26 +1,25 @@
 """Sources of the account channels: state, order events, fills, closed positions, funding and user events, their rows.
 
-Rows are in the order of their fields on the wire. Field names are those of `protocol.reads.feed_records`. The feed
-shows enum names where the Info API has numbers.
+Rows have the published fields, in the order of the wire, as `protocol.reads.channels.account` declares them. Ids are
+numbers here, and enums are names.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ...numerals import micro_text, rate_text, shortest_text
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import to_checksummed
-from ...protocol.reads.feed import AOP_KEYS, RECENT
+from ...protocol.reads.feed import AOP_RECORDS
 from ..api import records
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import MAKER, RATE, STATUS_NAMES
-from ..model.history import ClosedPosition, FundingPayment, Log, OrderEvent, Transaction
+from ..model.constants import RATE, STATUS_NAMES
+from ..model.history import ClosedPosition, FundingPayment, OrderEvent, Transaction
 from ..risk import fees
-from .batches import Batch, Data, FeedSource, in_chunks
+from .batches import Batch, Data, FeedSource, feed_hash, in_chunks
 
 T = TypeVar("T")
 Rows = dict[tuple[Any, ...], Data]
@@ -126,7 +125,7 @@ class AccountSource(FeedSource):
 
 
 def _keyed(part: str, rows: Sequence[Data]) -> Rows:
-    return {tuple(row[name] for name in AOP_KEYS[part]): row for row in rows}
+    return {tuple(row[name] for name in AOP_RECORDS[part].identity): row for row in rows}
 
 
 class _LogChannel(NamedTuple):
@@ -134,19 +133,11 @@ class _LogChannel(NamedTuple):
 
     key: str
     """Member of the data that holds the items."""
-    log: str
-    """Attribute of `History` that has the records."""
     new: str
     """Attribute of `Batch` that has those of a command."""
     row: Callable[[Core, Any], Data]
     fills: bool = False
     """Whether only fills are records of the channel."""
-
-
-def _last(log: Log[T], address: str, positions: Mapping[str, list[int]] | None = None) -> list[T]:
-    """Return the last records of an address, oldest first. `positions` are those of a part of the log."""
-    found = (log.by_account if positions is None else positions).get(address, [])
-    return [log.records[at] for at in found[-RECENT:]]
 
 
 class LogSource(FeedSource):
@@ -156,11 +147,6 @@ class LogSource(FeedSource):
         self._channel = _LOG_CHANNELS[channel]
         self._address = address
 
-    def snapshot(self, core: Core) -> Data:
-        history, channel = core.state.history, self._channel
-        positions = history.fills if channel.fills else None
-        return self._data(core, _last(getattr(history, channel.log), self._address, positions))
-
     def collect(self, batch: Batch) -> list[Data]:
         new = getattr(batch, self._channel.new).get(self._address, ())
         if self._channel.fills:
@@ -168,44 +154,33 @@ class LogSource(FeedSource):
         return [self._data(batch.core, part) for part in in_chunks(new)]
 
     def _data(self, core: Core, items: Sequence[Any]) -> Data:
-        rows = [self._channel.row(core, item) for item in items]
-        return {"userAddr": to_checksummed(self._address), self._channel.key: rows}
+        return {self._channel.key: [self._channel.row(core, item) for item in items]}
 
 
 class UserEvents(FeedSource):
     """Order events, acknowledged actions and notices, as the userEvent channel names them."""
 
-    def __init__(self, core: Core, address: str) -> None:
+    def __init__(self, address: str) -> None:
         self._address = address
-        self._recent: deque[Data] = deque(maxlen=RECENT)
-        self.reset(core)
-
-    def reset(self, core: Core) -> None:
-        """Start with the order events and actions of the history. Notices are not kept there."""
-        history = core.state.history
-        events = [(one.time, 0, _order_event(core, one)) for one in _last(history.order_events, self._address)]
-        events += [(one.time, 1, _acknowledgement(one)) for one in _last(history.transactions, self._address)]
-        events.sort(key=lambda event: event[:2])
-        self._recent.clear()
-        self._recent.extend(event for _, _, event in events)
-
-    def snapshot(self, core: Core) -> Data:
-        return self._data(core, list(self._recent))
 
     def collect(self, batch: Batch) -> list[Data]:
         core, address = batch.core, self._address
         events = [_order_event(core, event) for event in batch.orders.get(address, ())]
         events += [_acknowledgement(done) for done in batch.transactions if done.address == address]
         events += [{"eventType": notice.kind, "event": [notice.data]} for notice in batch.notices.get(address, ())]
-        self._recent.extend(events)
         return [self._data(core, part) for part in in_chunks(events)]
 
     def _data(self, core: Core, events: Sequence[Data]) -> Data:
         return {"userAddr": to_checksummed(self._address), "timestamp": core.state.time, "events": events}
 
 
+_EVENT_FIELDS = ("ordId", "clOrdId", "symbol", "ordSide", "execStatus", "ordPx", "execQty", "leavesQty")
+"""Fields of a perpOrder in userEvent. Those of other events are not published."""
+
+
 def _order_event(core: Core, event: OrderEvent) -> Data:
-    return {"eventType": "perpOrder", "event": [order_event_record(core, event)]}
+    row = order_event_record(core, event) | {"leavesQty": records.quantity(core.products[event.product], event.leaves)}
+    return {"eventType": "perpOrder", "event": [{name: row[name] for name in _EVENT_FIELDS}]}
 
 
 def _acknowledgement(done: Transaction) -> Data:
@@ -216,7 +191,7 @@ def account_source(core: Core, channel: str, address: str) -> FeedSource:
     """Return the source of an account channel."""
     if channel == "aopState":
         return AccountSource(core, address)
-    return UserEvents(core, address) if channel == "userEvent" else LogSource(channel, address)
+    return UserEvents(address) if channel == "userEvent" else LogSource(channel, address)
 
 
 _SIDE = ENUMS["order_side"].name_of
@@ -230,35 +205,36 @@ _POSITION_MODE = ENUMS["position_mode"].name_of
 def wallet_record(core: Core, account: VenueAccount) -> Data:
     """Return the wallet as the Info API has it, with the account's fee rates."""
     maker, taker = fees.rates(core, account, next(iter(core.products.values())))  # a wallet has no product: the first
-    return {**records.wallet(core, account), "makerFeeRatio": rate_text(maker), "takerFeeRatio": rate_text(taker)}
+    row = records.wallet(core, account)
+    del row["blockHeight"], row["blockTime"]
+    return {**row, "takerFeeRatio": rate_text(taker), "makerFeeRatio": rate_text(maker)}
 
 
 def order_record(core: Core, order: VenueOrder) -> Data:
-    """Return an order in wire names."""
+    """Return an order in wire names. A trigger price and a reduce-only option stand in it where there is one."""
     product = core.products[order.product]
-    return {
+    row = {
         "userAddr": to_checksummed(order.address),
-        "ordId": str(order.id),
-        "clOrdId": str(order.client_id),
-        "parentOrdId": str(order.parent),
-        "symbolCode": order.product,
         "symbol": product.symbol,
+        "ordId": order.id,
+        "clOrdId": order.client_id,
         "ordPx": records.price(product, order.price),
         "ordQty": records.quantity(product, order.quantity),
-        "triggerPx": records.price(product, order.trigger),
-        "tpslTriggerType": _TRIGGER[order.trigger_by],
         "ordStatus": STATUS_NAMES[order.status],
         "ordType": _TYPE[order.type],
         "ordSide": _SIDE[records.SIDE_NUMBERS[order.side, order.closing]],
         "timeInForce": _TIF[order.tif],
-        "reduceOnly": _REDUCE[order.reduce],
         "filledQty": records.quantity(product, order.filled),
         "leavesQty": records.quantity(product, order.leaves if order.status in records.OPEN_STATUSES else 0),
         "cumFilledValue": micro_text(order.value),
-        "cumFee": micro_text(order.fee),
-        "createTime": order.created,
-        "blockTime": order.updated,
     }
+    if order.parent:
+        row["parentOrdId"] = order.parent
+    if order.trigger:
+        row["triggerPx"] = records.price(product, order.trigger)
+    if order.reduce:
+        row["reduceOnly"] = _REDUCE[order.reduce]
+    return row
 
 
 def position_record(core: Core, account: VenueAccount, position: Position) -> Data:
@@ -266,13 +242,9 @@ def position_record(core: Core, account: VenueAccount, position: Position) -> Da
     product = core.products[position.product]
     row = records.position(core, account, position)
     mode, margin_mode = row.pop("positionMode"), row.pop("positionMarginMode")
-    return {
-        **row,
-        "symbol": product.symbol,
-        "posMode": mode,
-        "posMarginMode": margin_mode,
-        "marginTableId": product.margin_table_id,
-    }
+    del row["createTime"], row["blockTime"]
+    names = {"symbol": product.symbol, "posMode": mode, "posMarginMode": margin_mode}
+    return {**row, **names, "marginTableId": product.margin_table_id}
 
 
 def settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
@@ -287,9 +259,9 @@ def order_event_record(core: Core, event: OrderEvent) -> Data:
     return {
         "userAddr": to_checksummed(event.address),
         "symbol": product.symbol,
-        "ordId": str(event.order_id),
-        "execId": str(event.exec_id),
-        "clOrdId": str(event.client_id),
+        "ordId": event.order_id,
+        "execId": event.exec_id,
+        "clOrdId": event.client_id,
         "transactionTime": event.time,
         "ordType": _TYPE[event.type],
         "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
@@ -299,11 +271,8 @@ def order_event_record(core: Core, event: OrderEvent) -> Data:
         "triggerPx": records.price(product, event.trigger),
         "execQty": records.quantity(product, event.fill_quantity),
         "ordQty": records.quantity(product, event.quantity),
-        "leavesQty": records.quantity(product, event.leaves),
         "reduceOnly": _REDUCE[event.reduce],
         "slippagePct": rate_text(event.slippage),
-        "reason": event.reason,
-        "txHash": event.tx_hash,
     }
 
 
@@ -313,9 +282,8 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
     return {
         "userAddr": to_checksummed(event.address),
         "symbol": product.symbol,
-        "ordId": str(event.order_id),
-        "execId": str(event.exec_id),
-        "clOrdId": str(event.client_id),
+        "ordId": event.order_id,
+        "execId": event.exec_id,
         "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
         "ordType": _TYPE[event.type],
         "filledPx": records.price(product, event.fill_price),
@@ -323,13 +291,11 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
         "ordPx": records.price(product, event.price),
         "ordQty": records.quantity(product, event.quantity),
         "execStatus": STATUS_NAMES[event.status],
-        "role": "MAKER" if event.role == MAKER else "TAKER",
-        "realizedPnl": micro_text(event.pnl),
         "openFee": micro_text(event.open_fee),
         "closeFee": micro_text(event.close_fee),
         "posLongTerm": event.long_term,
         "posShortTerm": event.short_term,
-        "txHash": event.tx_hash,
+        "txHash": feed_hash(event.tx_hash),
         "transactionTime": event.time,
     }
 
@@ -388,8 +354,8 @@ def acknowledgement_record(done: Transaction) -> Data:
 
 
 _LOG_CHANNELS: Mapping[str, _LogChannel] = {
-    "orderHist": _LogChannel("orderHists", "order_events", "orders", order_event_record),
-    "userFilled": _LogChannel("userFills", "order_events", "orders", fill_record, fills=True),
-    "closedPosition": _LogChannel("closedPositions", "closed_positions", "closed", closed_record),
-    "userFunding": _LogChannel("funding", "funding_payments", "funding", funding_record),
+    "orderHist": _LogChannel("orderHists", "orders", order_event_record),
+    "userFilled": _LogChannel("userFills", "orders", fill_record, fills=True),
+    "closedPosition": _LogChannel("closedPositions", "closed", closed_record),
+    "userFunding": _LogChannel("funding", "funding", funding_record),
 }

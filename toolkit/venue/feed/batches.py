@@ -66,9 +66,12 @@ _ADD: dict[type, Callable[[Batch, Any], None]] = {
 class FeedSource(ABC):
     """The data of one subject."""
 
-    @abstractmethod
-    def snapshot(self, core: Core) -> Data:
-        """Return the data of a snapshot as of the last increment (or of now, before the first)."""
+    def snapshot(self, core: Core) -> Data | None:
+        """Return the data of a snapshot as of the last increment (or of now, before the first).
+
+        A channel without snapshots returns its newest record where it replaces those before it, else None.
+        """
+        return None
 
     @abstractmethod
     def collect(self, batch: Batch) -> list[Data]:
@@ -77,6 +80,11 @@ class FeedSource(ABC):
     def reset(self, core: Core) -> None:
         """Start over from this core, whose state was replaced."""
         return
+
+
+def feed_hash(text: str) -> str:
+    """Return a hash as the feed writes it: in upper case, without 0x."""
+    return text.removeprefix("0x").upper()
 
 
 def in_chunks(items: Sequence[Any]) -> list[Sequence[Any]]:

@@ -6,16 +6,13 @@ from msgspec.structs import replace
 
 from ...numerals import fixed_text, micro_text, rate_text
 from ...products import Product
-from ...protocol.reads.feed import RECENT
+from ...protocol.reads.channels.market import ALL_TICKERS
 from ..api import info_market, records
 from ..engine.core import Core
 from ..model.constants import DAY, MINUTE_MS, RATE
 from ..model.history import Candle
 from ..risk import funding_settlement
 from .batches import Batch, Data, FeedSource
-
-RECENT_MINUTES = 3_000
-"""A snapshot covers at most this many minutes, because those before genesis are computed on demand."""
 
 
 class CandleSource(FeedSource):
@@ -34,12 +31,10 @@ class CandleSource(FeedSource):
         self._closed = None
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last candle, and the ones before it in `recent`."""
+        """Return the newest candle. Before the first one, it has only symbol and interval."""
         symbol = core.products[self._code].symbol
-        limit = max(1, min(RECENT, RECENT_MINUTES * 60 // self._interval_s))
-        values = {"symbol_name": symbol, "interval": self._interval_s, "limit": limit}
-        rows = list(info_market.klines_last(core, values))[::-1]
-        return {**(rows[-1] if rows else {"symbolName": symbol, "intrvl": self._interval_s}), "recent": rows[:-1]}
+        values = {"symbol_name": symbol, "interval": self._interval_s, "limit": 1}
+        return next(iter(info_market.klines_last(core, values)), {"symbolName": symbol, "intrvl": self._interval_s})
 
     def collect(self, batch: Batch) -> list[Data]:
         starts = batch.candles.get(self._code)
@@ -91,7 +86,8 @@ class TickerSource(FeedSource):
 
     def _data(self, core: Core, rows: list[Data]) -> Data:
         if self._code is None:
-            return {"timestamp": core.state.time, "tickers": rows}
+            shown = [{name: row[name] for name in ALL_TICKERS.columns} for row in rows]
+            return {"timestamp": core.state.time, "tickers": shown}
         return {"timestamp": core.state.time, "symbol": rows[0]["s"], "ticker": rows[0]}
 
 

@@ -4,8 +4,7 @@ After each command the hub gets the core's events, under the venue's lock, encod
 text to the queues of the subscribers. A queue is bounded: a slow reader gets one fresh snapshot where the channel
 allows it, and is disconnected with a reason where not. Nothing here blocks.
 
-Messages are those that are published, field for field. With wire "extended" every message has `type` and `sequence`,
-every subscription begins with a snapshot, and rows have further fields.
+Messages are those that are published, field for field.
 
 Each subject has a sequence: every increment increases it by one, and a snapshot carries the number of the last
 increment. Sequences never decrease, not even when the venue is reverted [L].
@@ -17,11 +16,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
-from ...protocol.reads.feed_records import published_message
+from ...protocol.reads.channel import Channel
 from ..api.gateway import Host
 from ..engine.changes import Event
 from .batches import Batch, FeedSource
@@ -31,8 +30,6 @@ _log = logging.getLogger("toolkit.feed")
 
 QUEUE = 1_000
 """Messages that may be queued for one connection [L]."""
-
-Wire = Literal["published", "extended"]
 
 
 class MessageInterceptor(Protocol):
@@ -57,7 +54,7 @@ class Subject:
     """One published stream: its source, its sequence, and the connections that subscribed to it."""
 
     name: str
-    channel: wire.Channel
+    channel: Channel
     source: FeedSource
     sequence: int = 0
     listeners: dict[FeedConnection, None] = field(default_factory=dict)
@@ -160,7 +157,7 @@ class FeedConnection:
         received.append(now)
         return 0
 
-    def _subscribe(self, channel: wire.Channel, message: wire.ClientMessage) -> None:
+    def _subscribe(self, channel: Channel, message: wire.ClientMessage) -> None:
         limit = self.hub.subscriptions
         if message.subject not in self.subjects and len(self.subjects) >= limit:
             reason = f"a connection may have {limit} subscriptions. Unsubscribe one or open another connection"
@@ -210,8 +207,9 @@ class FeedConnection:
         """
         self._queue = deque(queued for queued in self._queue if queued[1] != subject.name)
         data = subject.source.snapshot(self.hub.venue.core)
-        if not self.hub.send_to(self, subject, "snapshot", data) and conflated:
-            self.hub.send_to(self, subject, "incremental", data)
+        snapshots = subject.channel.begins_with_snapshot
+        if data is not None and (snapshots or conflated):
+            self.hub.send_to(self, subject, "snapshot" if snapshots else "incremental", data)
 
     def _make_room(self) -> set[str]:
         """Replace the queued messages of each conflatable channel by one snapshot, or disconnect the reader.
@@ -248,11 +246,8 @@ class Hub:
     `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: Host, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
+    def __init__(self, venue: Host, faults: MessageInterceptor) -> None:
         self.venue = venue
-        self.message: Callable[[str, str, int, dict[str, Any]], str | None]
-        """Return the text of a data message from channel, kind, sequence and data, None for no message."""
-        self.message = wire.data_message if wire_form == "extended" else _published
         self.faults = faults
         self.connections = wire.MAX_CONNECTIONS
         self.subscriptions = wire.MAX_SUBSCRIPTIONS
@@ -321,7 +316,7 @@ class Hub:
         for connection in list(self.open_connections):
             connection.close(reason, wire.GOING_AWAY)
 
-    def subject(self, channel: wire.Channel, message: wire.ClientMessage) -> Subject:
+    def subject(self, channel: Channel, message: wire.ClientMessage) -> Subject:
         """Return the subject of a subscription, created if needed. Raises MalformedRequest for an unknown product."""
         found = self._subjects.get(message.subject)
         if found is None:
@@ -345,19 +340,16 @@ class Hub:
         if counted:
             self.venue.stop_running()
 
-    def send_to(self, connection: FeedConnection, subject: Subject, kind: str, data: dict[str, Any]) -> bool:
-        """Queue one data message for one connection. Return False where the channel has no such message."""
-        text = self.message(subject.channel.type, kind, subject.sequence, data)
-        for passed in () if text is None else self.faults.pass_on(connection, subject, text):
+    def send_to(self, connection: FeedConnection, subject: Subject, kind: str, data: dict[str, Any]) -> None:
+        """Queue one data message for one connection."""
+        text = wire.data_message(subject.channel, kind, subject.sequence, data)
+        for passed in self.faults.pass_on(connection, subject, text):
             connection.put(passed, subject)
-        return text is not None
 
     def _broadcast(self, subject: Subject, data: dict[str, Any]) -> None:
         active = self.faults.active
         self._increase_sequence(subject, self.faults.skipped(subject) if active else 0)
-        text = self.message(subject.channel.type, "incremental", subject.sequence, data)
-        if text is None:
-            return
+        text = wire.data_message(subject.channel, "incremental", subject.sequence, data)
         for connection in list(subject.listeners):
             for passed in self.faults.pass_on(connection, subject, text) if active else (text,):
                 connection.put(passed, subject)
@@ -371,7 +363,3 @@ class Hub:
     def _increase_sequence(self, subject: Subject, skipped: int = 0) -> None:
         subject.sequence += 1 + skipped
         self._sequences[subject.name] = subject.sequence
-
-
-def _published(channel: str, kind: str, sequence: int, data: dict[str, Any]) -> str | None:
-    return published_message(wire.CHANNELS[channel], kind, sequence, data)

@@ -6,22 +6,23 @@ account channels are in `account_sources`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from ...errors import MalformedRequest
 from ...products import Product
+from ...protocol.enums import TransactionStatus
 from ...protocol.hexbytes import to_checksummed
-from ...protocol.reads.feed import RECENT, Channel
+from ...protocol.reads.channel import Channel
+from ...protocol.reads.feed import RECENT
 from ..api import records
 from ..engine.core import Core
 from ..model.history import Block, PublicTrade, Transaction
 from ..simulation import past
 from ..simulation.participants import past_of
 from .account_sources import account_source
-from .batches import Batch, Data, FeedSource, Levels, in_chunks
+from .batches import Batch, Data, FeedSource, Levels, feed_hash, in_chunks
 from .candles import CandleSource, TickerSource
 
 _ALL = 1 << 62
@@ -106,7 +107,7 @@ class TradesSource(FeedSource):
                 "filledPx": records.price(product, trade.price),
                 "filledQty": records.quantity(product, trade.quantity),
                 "transactionTime": trade.time,
-                "txHash": trade.hash,
+                "txHash": feed_hash(trade.hash),
             }
             for trade in trades
         ]
@@ -117,22 +118,20 @@ class BlockSource(FeedSource):
     """Blocks: those with transactions, and the newest one."""
 
     def __init__(self, core: Core) -> None:
-        self._recent: deque[Data] = deque(maxlen=RECENT)
         self._published = 0
         """Blocks of the history that were published."""
+        self._newest: Data | None = None
         self.reset(core)
 
     def reset(self, core: Core) -> None:
         blocks = core.state.history.blocks
         self._published = len(blocks)
-        self._recent.clear()
-        self._recent.extend(_block_record(block) for block in blocks[-RECENT:])
+        self._newest = _block_record(blocks[-1]) if blocks else None
         self._add_empty(core)
 
-    def snapshot(self, core: Core) -> Data:
-        """Return the newest block, and the ones before it in `recent`."""
-        *before, last = self._recent or [{}]
-        return {**last, "recent": before}
+    def snapshot(self, core: Core) -> Data | None:
+        """Return the newest block."""
+        return self._newest
 
     def collect(self, batch: Batch) -> list[Data]:
         if not batch.blocks:
@@ -140,18 +139,17 @@ class BlockSource(FeedSource):
         blocks = batch.core.state.history.blocks
         new = [_block_record(block) for block in blocks[self._published :]]
         self._published = len(blocks)
-        self._recent.extend(new)
+        self._newest = new[-1] if new else self._newest
         return [*new, *self._add_empty(batch.core)]
 
     def _add_empty(self, core: Core) -> list[Data]:
         """Add the newest complete block if it has no transactions: the history keeps only blocks that have some."""
         state = core.state
         height = core.height - 1
-        if height < 1 or (self._recent and self._recent[-1]["blockHeight"] >= height):
+        if height < 1 or (self._newest and self._newest["blockHeight"] >= height):
             return []
-        empty = {"blockHeight": height, "blockTime": state.genesis_time + height * state.block_ms, "txCount": 0}
-        self._recent.append(empty)
-        return [empty]
+        self._newest = {"blockHeight": height, "blockTime": state.genesis_time + height * state.block_ms, "txCount": 0}
+        return [self._newest]
 
 
 class HeightSource(FeedSource):
@@ -169,12 +167,6 @@ class HeightSource(FeedSource):
 class TransactionSource(FeedSource):
     """Transactions of all accounts."""
 
-    def snapshot(self, core: Core) -> Data:
-        """Return the last transaction, and the ones before it in `recent`."""
-        rows = [_transaction_record(done) for done in core.state.history.transactions.records[-RECENT:]]
-        *before, last = rows or [{}]
-        return {**last, "recent": before}
-
     def collect(self, batch: Batch) -> list[Data]:
         return [_transaction_record(done) for done in batch.transactions]
 
@@ -186,10 +178,10 @@ def _block_record(block: Block) -> Data:
 def _transaction_record(done: Transaction) -> Data:
     return {
         "blockHeight": done.height,
-        "txHash": done.hash,
+        "txHash": feed_hash(done.hash),
         "user": to_checksummed(done.address),
         "actionType": done.action,
-        "status": "FAILED" if done.code else "SUCCESS",
+        "status": int(TransactionStatus.FAILED if done.code else TransactionStatus.SUCCESS),
     }
 
 

@@ -52,22 +52,22 @@ def open_state_routes(host: VenueHost) -> None:
     routes = host.gateway.routes
     routes[ACCOUNTS_PATH] = taking("GET", accounts)
     for path in DOCUMENTS:
-        routes[path] = taking("GET", functools.partial(_document, path, host.gateway.extended))
+        routes[path] = taking("GET", functools.partial(_document, path))
 
 
-DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
-    "/openapi.json": lambda extended: msgspec.json.encode(openapi(__version__, extended=extended)),
-    "/asyncapi.json": lambda extended: msgspec.json.encode(asyncapi(__version__)),
-    "/keys.schema.json": lambda extended: msgspec.json.encode(keys_schema()),
-    "/exchange.proto": lambda extended: proto(),
+DOCUMENTS: dict[str, Callable[[], bytes]] = {
+    "/openapi.json": lambda: msgspec.json.encode(openapi(__version__)),
+    "/asyncapi.json": lambda: msgspec.json.encode(asyncapi(__version__)),
+    "/keys.schema.json": lambda: msgspec.json.encode(keys_schema()),
+    "/exchange.proto": lambda: proto(),
 }
-"""Path → function that returns the document for a form of the wire."""
-_written = functools.cache(lambda path, extended: DOCUMENTS[path](extended))
+"""Path → function that returns the document."""
+_written = functools.cache(lambda path: DOCUMENTS[path]())
 
 
-def _document(path: str, extended: bool, incoming: Incoming) -> Answer:
+def _document(path: str, incoming: Incoming) -> Answer:
     headers = JSON_HEADERS if path.endswith(".json") else {"content-type": "text/plain; charset=utf-8"}
-    return Answer(200, _written(path, extended), headers)
+    return Answer(200, _written(path), headers)
 
 
 def account_name(number: int) -> str:

@@ -70,8 +70,8 @@ class BinanceReader(MessageReader):
 
     def add(self, text: bytes, local_ns: int) -> None:
         decoded, stream = self._decode(text), ""
-        if not isinstance(decoded, list) and decoded.data is not None:
-            decoded, stream = decoded.data, decoded.stream
+        if isinstance(decoded, BinanceMessage) and decoded.data is not None:
+            stream, decoded = decoded.stream, decoded.data
         for message in decoded if isinstance(decoded, list) else (decoded,):
             if not message.s:
                 message.s = self._unnamed(stream)

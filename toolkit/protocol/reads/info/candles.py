@@ -1,0 +1,69 @@
+"""Candles: queries and record.
+
+Source: docs/published.md, "Info API".
+"""
+
+from dataclasses import replace
+
+from ..endpoint import Endpoint, Param
+from ..rows import Money, Price, Quantity, Row, Seconds, Symbol, Whole, optional, required
+from .parameters import END, INTERVAL, LIMIT, START, SYMBOL_NAME
+
+
+class Kline(Row, identity=("timestamp",), time="timestamp"):
+    """A candle."""
+
+    time: Seconds = required("timestamp", "start of the candle")
+    open: Price = required("open", "price of the first trade")
+    high: Price = required("high", "highest price traded")
+    low: Price = required("low", "lowest price traded")
+    close: Price = required("close", "price of the last trade")
+    volume: Quantity | None = optional("volume", "traded quantity")
+    turnover: Money | None = optional("turnover", "traded value: sum of price × quantity")
+    trades: Whole | None = optional("tradeCount", "number of trades")
+    interval: Whole | None = optional("intrvl", "length of the candle", unit="seconds")
+    symbol: Symbol | None = optional("symbolName", "product symbol")
+
+
+KLINES_LAST = Endpoint(
+    "klines_last",
+    "/info/kline/last",
+    "The latest candles of a product",
+    Kline,
+    params=(
+        SYMBOL_NAME,
+        INTERVAL,
+        LIMIT,
+    ),
+    order="newest first",
+)
+
+
+KLINES_BEFORE = Endpoint(
+    "klines_before",
+    "/info/kline/before",
+    "Candles that started before a time",
+    Kline,
+    params=(
+        SYMBOL_NAME,
+        INTERVAL,
+        Param("timestamp", "before", "time", "candles that start before this time (default: now)"),
+        LIMIT,
+    ),
+    order="newest first",
+)
+
+
+KLINES = Endpoint(
+    "klines",
+    "/info/kline/list",
+    "Candles of a product that start in a time window",
+    Kline,
+    params=(
+        SYMBOL_NAME,
+        INTERVAL,
+        replace(START, required=True),
+        replace(END, required=True),
+    ),
+    order="oldest first",
+)
