@@ -273,7 +273,7 @@ def test_every_name_here_that_is_given_for_one_elsewhere_exists() -> None:
             elif not owner and name in dir(research):
                 seen += 1
     assert seen > 45
-    ours = {theirs for names in OURS.values() for theirs in names.split()}
+    ours = {theirs for names in OURS.values() for theirs in names}
     theirs = {name for row in rows("coming-from.md", 5) for cell in row[2:] for name in names_of(cell) if "_" in name}
     listed = {name for name in theirs if not name.startswith(("start_", "ccxt"))}
     assert listed <= ours | {"funding_history", "set_leverage", "set_margin_mode", "approve_agent"}, listed - ours

@@ -42,7 +42,7 @@ def test_what_the_table_recommends_is_there(session: toolkit.Session, ours: str)
 
 
 def test_no_name_of_another_library_stands_twice() -> None:
-    names = [name for theirs in OURS.values() for name in theirs.split()]
+    names = [name for theirs in OURS.values() for name in theirs]
     assert len(names) == len(set(names))
 
 

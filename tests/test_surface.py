@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Iterator
 
@@ -11,7 +10,6 @@ import pytest
 import toolkit
 from tests import surface
 from toolkit.connecting import CONNECT, Sending
-from toolkit.suggestions import MOVED
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +39,6 @@ def test_the_page_has_each_name_of_a_session_once_and_says_what_it_is(session: t
     names = " ".join(surface.KINDS.values()).split()
     assert sorted(names) == surface.public(session)
     assert [row for row in surface.page(session).splitlines() if row.startswith("- ") and ": " not in row] == []
-
-
-@pytest.mark.parametrize("old", MOVED)
-def test_a_name_that_is_gone_names_what_to_use(session: toolkit.Session, old: str) -> None:
-    module = importlib.import_module("toolkit.research.strategy") if old.startswith("strategy.") else None
-    thing: object = module or session
-    *path, name = old.removeprefix("session").removeprefix("strategy").strip(".").split(".")
-    for part in path:
-        thing = getattr(thing, part)
-    with pytest.raises(AttributeError) as caught:
-        getattr(thing, name)
-    assert str(caught.value).endswith(f". Use {MOVED[old]}")
 
 
 def test_a_contract_that_is_not_listed_stays_callable(session: toolkit.Session) -> None:

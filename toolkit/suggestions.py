@@ -3,127 +3,170 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from inspect import Signature
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, UnknownKeyword
 
-_OURS = """
-toolkit.connect(): Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt
-toolkit.research.backtest: backtest Backtest
-toolkit.venue.local.LocalVenue: LocalVenue Venue
-session.products(): fetch_markets load_markets markets meta spot_meta get_exchange_info futures_exchange_info
-    get_symbol_info symbols instruments
-session.klines(symbol, interval): fetch_ohlcv candles_snapshot get_klines get_historical_klines futures_klines
-    futures_historical_klines candles candle ohlcv bars history kline
-session.funding_rates(): fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs
-session.info.funding_rate_history(symbol): fetch_funding_rate_history funding_history futures_funding_rate
-session.info.funding_payments(): fetch_funding_history user_funding_history
-session.wallet_balances(): fetch_balance balance balances get_account get_asset_balance futures_account
-    futures_account_balance equity wallet_balance
-session.positions(): fetch_position fetch_positions user_state futures_position_information get_positions position pnl
-session.orders(): fetch_orders fetch_closed_orders historical_orders get_all_orders futures_get_all_orders
-session.orders(open=True): fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders
-session.order(id): fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order
-session.fills(): fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades
-session.info.ledger(): fetch_ledger user_non_funding_ledger_updates futures_income_history
-session.buy(symbol, quantity, price) or session.sell(…): create_order create_limit_order create_market_order
-    create_limit_buy_order create_limit_sell_order create_market_buy_order create_market_sell_order market_open
-    order_limit order_limit_buy order_limit_sell order_market order_market_buy order_market_sell futures_create_order
-    market_order limit_order long short
-session.place(toolkit.orders.stop(…)): stop_order create_stop_order create_stop_limit_order create_stop_market_order
-session.place([…]): create_orders bulk_orders place_orders futures_place_batch_order
-session.intents.prepare(order): create_test_order futures_create_test_order
-session.replace(order, new): edit_order modify_order modify amend amend_order bulk_modify_orders futures_modify_order
-session.cancel(order): cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid
-    futures_cancel_order futures_cancel_orders
-session.cancel_all(symbol): cancel_all_orders futures_cancel_all_open_orders
-session.close_position(symbol): market_close close_all_positions close_all flatten
-session.exchange.set_leverage(symbol, leverage): update_leverage futures_change_leverage leverage
-session.exchange.set_margin_mode(symbol, mode): futures_change_margin_type
-session.exchange.assign_pos_margin(symbol, amount): add_margin reduce_margin update_isolated_margin
-    futures_change_position_margin
-session.exchange.withdraw(destination, amount): withdraw_from_bridge usd_transfer
-session.exchange.vault_deposit(vault, amount): vault_usd_transfer
-session.exchange.approve_agent(): add_agent
-session.order_book(symbol): fetch_order_book get_order_book futures_order_book l2_book depth book
-session.trades(symbol): fetch_trades get_recent_trades futures_recent_trades
-session.ticker(symbol): fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price price last_price
-    mark_price index_price oracle_price open_interest fetch_open_interest
-session.clock.now_ms(): time server_time fetch_time get_server_time
-toolkit.research.record(session, path, symbols), as the exchange keeps no history of it: mark_price_history
-    index_price_history open_interest_history fetch_open_interest_history fetch_mark_ohlcv fetch_index_ohlcv
-    futures_open_interest_hist futures_mark_price_klines futures_index_price_klines
-session.tickers(): fetch_tickers all_mids get_all_tickers
-session.fee_rates(): fetch_trading_fees fetch_trading_fee user_fees get_trade_fee futures_commission_rate
-session.stream.order_book(symbol): watch_order_book l2_snapshot
-session.stream.trades(symbol): watch_trades
-session.stream.ticker(symbol): watch_ticker
-session.stream.tickers(): watch_tickers
-session.stream.candles(symbol): watch_ohlcv
-session.stream.orders(): watch_orders
-session.stream.fills(): watch_my_trades
-session.stream.positions(): watch_positions
-session.stream.account(): watch_balance
-session.stream: subscribe ws websocket
-session.venue.advance(span): tick mine evm_mine evm_increase_time time_travel sleep wait
-session.venue.snapshot(): evm_snapshot
-session.venue.revert(snapshot): evm_revert rollback
-session.venue.control.set_oracle(product, price): set_oracle set_price set_mark_price set_oracle_price
-session.venue.control.fund(address, amount): deal set_balance faucet
-"""
-# Names of ccxt, hyperliquid-python-sdk and python-binance, in this order.
-OURS = dict(line.split(": ") for line in _OURS.replace("\n    ", " ").strip().splitlines())
-"""Name in the toolkit → its names in other libraries. The order of the parameters is not theirs."""
-
-_WORDS = """
-sl stop_loss: stop stop_loss stop_price stop_loss_price stopprice sl
-tp take_profit: take_profit take_profit_price target tp
-depth: limit levels
-limit: count n bars
-price: limit limit_price px
-value: notional cost usd amount_usd quote_quantity quoteorderqty
-quantity: qty size amount sz contracts volume
-tif: time_in_force timeinforce post_only
-cl_ord_id: cloid client_order_id newclientorderid clordid
-reduce_only: reduceonly
-trigger_price: trigger triggerprice
-type: order_type ordertype
-symbol: market pair product instrument coin ticker
-interval: timeframe period resolution
-start: since from_ begin starttime
-end: until to endtime
-fees: commission fee
-capital: cash initial_capital balance
-duration: minutes seconds hours
-expiry_after: expiry good_till expires
-BUY: long bid b
-SELL: short ask s
-POST_ONLY: gtx alo maker post
-GTC: day
-CROSS: crossed
-ISOLATED: iso
-mainnet: prod production main live
-testnet: test demo paper
-"""
-_OUR_WORDS = [
-    (theirs.split(), ours.split()) for ours, theirs in (line.split(": ") for line in _WORDS.strip().splitlines())
-]
-"""Arguments or values of other libraries, in lower case → ours, of which a function takes one."""
-
-_ELSEWHERE = """
-Leverage is a setting of the product, session.exchange.set_leverage(symbol, leverage): leverage lev
-It is a setting of the product, session.exchange.set_margin_mode(symbol, mode): margin_mode margin_type isolated
-In hedge mode the side says it, toolkit.orders.order(symbol, "BUY_CLOSE_HEDGE", …): position_side positionside pos_side
-The exchange has keys of wallets only, toolkit.Wallet.from_keyfile(path): api_key apikey secret api_secret
-"""
-_SET_ELSEWHERE = {
-    word: said
-    for said, words in (line.split(": ") for line in _ELSEWHERE.strip().splitlines())
-    for word in words.split()
+# fmt: off
+OURS: Mapping[str, tuple[str, ...]] = {
+    "toolkit.connect()": (
+        "Exchange", "Info", "Client", "AsyncClient", "Hyperliquid", "hyperliquid", "binance", "ccxt"
+    ),
+    "toolkit.research.backtest": ("backtest", "Backtest"),
+    "toolkit.venue.local.LocalVenue": ("LocalVenue", "Venue"),
+    "session.products()": (
+        "fetch_markets", "load_markets", "markets", "meta", "spot_meta", "get_exchange_info",
+        "futures_exchange_info", "get_symbol_info", "symbols", "instruments"
+    ),
+    "session.klines(symbol, interval)": (
+        "fetch_ohlcv", "candles_snapshot", "get_klines", "get_historical_klines", "futures_klines",
+        "futures_historical_klines", "candles", "candle", "ohlcv", "bars", "history", "kline"
+    ),
+    "session.funding_rates()": ("fetch_funding_rate", "fetch_funding_rates", "funding_rate", "meta_and_asset_ctxs"),
+    "session.info.funding_rate_history(symbol)": (
+        "fetch_funding_rate_history", "funding_history", "futures_funding_rate"
+    ),
+    "session.info.funding_payments()": ("fetch_funding_history", "user_funding_history"),
+    "session.wallet_balances()": (
+        "fetch_balance", "balance", "balances", "get_account", "get_asset_balance", "futures_account",
+        "futures_account_balance", "equity", "wallet_balance"
+    ),
+    "session.positions()": (
+        "fetch_position", "fetch_positions", "user_state", "futures_position_information", "get_positions",
+        "position", "pnl"
+    ),
+    "session.orders()": (
+        "fetch_orders", "fetch_closed_orders", "historical_orders", "get_all_orders", "futures_get_all_orders"
+    ),
+    "session.orders(open=True)": (
+        "fetch_open_orders", "open_orders", "frontend_open_orders", "get_open_orders", "futures_get_open_orders"
+    ),
+    "session.order(id)": (
+        "fetch_order", "query_order_by_oid", "query_order_by_cloid", "get_order", "futures_get_order"
+    ),
+    "session.fills()": (
+        "fetch_my_trades", "user_fills", "user_fills_by_time", "get_my_trades", "futures_account_trades",
+        "my_trades"
+    ),
+    "session.info.ledger()": ("fetch_ledger", "user_non_funding_ledger_updates", "futures_income_history"),
+    "session.buy(symbol, quantity, price) or session.sell(…)": (
+        "create_order", "create_limit_order", "create_market_order", "create_limit_buy_order",
+        "create_limit_sell_order", "create_market_buy_order", "create_market_sell_order", "market_open",
+        "order_limit", "order_limit_buy", "order_limit_sell", "order_market", "order_market_buy",
+        "order_market_sell", "futures_create_order", "market_order", "limit_order", "long", "short"
+    ),
+    "session.place(toolkit.orders.stop(…))": (
+        "stop_order", "create_stop_order", "create_stop_limit_order", "create_stop_market_order"
+    ),
+    "session.place([…])": ("create_orders", "bulk_orders", "place_orders", "futures_place_batch_order"),
+    "session.intents.prepare(order)": ("create_test_order", "futures_create_test_order"),
+    "session.replace(order, new)": (
+        "edit_order", "modify_order", "modify", "amend", "amend_order", "bulk_modify_orders",
+        "futures_modify_order"
+    ),
+    "session.cancel(order)": (
+        "cancel_order", "cancel_orders", "bulk_cancel", "cancel_by_cloid", "bulk_cancel_by_cloid",
+        "futures_cancel_order", "futures_cancel_orders"
+    ),
+    "session.cancel_all(symbol)": ("cancel_all_orders", "futures_cancel_all_open_orders"),
+    "session.close_position(symbol)": ("market_close", "close_all_positions", "close_all", "flatten"),
+    "session.exchange.set_leverage(symbol, leverage)": ("update_leverage", "futures_change_leverage", "leverage"),
+    "session.exchange.set_margin_mode(symbol, mode)": ("futures_change_margin_type",),
+    "session.exchange.assign_pos_margin(symbol, amount)": (
+        "add_margin", "reduce_margin", "update_isolated_margin", "futures_change_position_margin"
+    ),
+    "session.exchange.withdraw(destination, amount)": ("withdraw_from_bridge", "usd_transfer"),
+    "session.exchange.vault_deposit(vault, amount)": ("vault_usd_transfer",),
+    "session.exchange.approve_agent()": ("add_agent",),
+    "session.order_book(symbol)": (
+        "fetch_order_book", "get_order_book", "futures_order_book", "l2_book", "depth", "book"
+    ),
+    "session.trades(symbol)": ("fetch_trades", "get_recent_trades", "futures_recent_trades"),
+    "session.ticker(symbol)": (
+        "fetch_ticker", "get_ticker", "get_symbol_ticker", "futures_ticker", "futures_mark_price", "price",
+        "last_price", "mark_price", "index_price", "oracle_price", "open_interest", "fetch_open_interest"
+    ),
+    "session.clock.now_ms()": ("time", "server_time", "fetch_time", "get_server_time"),
+    "toolkit.research.record(session, path, symbols), as the exchange keeps no history of it": (
+        "mark_price_history", "index_price_history", "open_interest_history", "fetch_open_interest_history",
+        "fetch_mark_ohlcv", "fetch_index_ohlcv", "futures_open_interest_hist", "futures_mark_price_klines",
+        "futures_index_price_klines"
+    ),
+    "session.tickers()": ("fetch_tickers", "all_mids", "get_all_tickers"),
+    "session.fee_rates()": (
+        "fetch_trading_fees", "fetch_trading_fee", "user_fees", "get_trade_fee", "futures_commission_rate"
+    ),
+    "session.stream.order_book(symbol)": ("watch_order_book", "l2_snapshot"),
+    "session.stream.trades(symbol)": ("watch_trades",),
+    "session.stream.ticker(symbol)": ("watch_ticker",),
+    "session.stream.tickers()": ("watch_tickers",),
+    "session.stream.candles(symbol)": ("watch_ohlcv",),
+    "session.stream.orders()": ("watch_orders",),
+    "session.stream.fills()": ("watch_my_trades",),
+    "session.stream.positions()": ("watch_positions",),
+    "session.stream.account()": ("watch_balance",),
+    "session.stream": ("subscribe", "ws", "websocket"),
+    "session.venue.advance(span)": ("tick", "mine", "evm_mine", "evm_increase_time", "time_travel", "sleep", "wait"),
+    "session.venue.snapshot()": ("evm_snapshot",),
+    "session.venue.revert(snapshot)": ("evm_revert", "rollback"),
+    "session.venue.control.set_oracle(product, price)": (
+        "set_oracle", "set_price", "set_mark_price", "set_oracle_price"
+    ),
+    "session.venue.control.fund(address, amount)": ("deal", "set_balance", "faucet"),
 }
-"""Argument of another library, in lower case → where the toolkit sets it."""
+"""Name in the toolkit → its names in other libraries. The order of the parameters is not theirs.
+
+The names are those of ccxt, hyperliquid-python-sdk and python-binance, in this order.
+"""
+
+_OUR_WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("sl", "stop_loss"), ("stop", "stop_loss", "stop_price", "stop_loss_price", "stopprice", "sl")),
+    (("tp", "take_profit"), ("take_profit", "take_profit_price", "target", "tp")),
+    (("depth",), ("limit", "levels")),
+    (("limit",), ("count", "n", "bars")),
+    (("price",), ("limit", "limit_price", "px")),
+    (("value",), ("notional", "cost", "usd", "amount_usd", "quote_quantity", "quoteorderqty")),
+    (("quantity",), ("qty", "size", "amount", "sz", "contracts", "volume")),
+    (("tif",), ("time_in_force", "timeinforce", "post_only")),
+    (("cl_ord_id",), ("cloid", "client_order_id", "newclientorderid", "clordid")),
+    (("reduce_only",), ("reduceonly",)),
+    (("trigger_price",), ("trigger", "triggerprice")),
+    (("type",), ("order_type", "ordertype")),
+    (("symbol",), ("market", "pair", "product", "instrument", "coin", "ticker")),
+    (("interval",), ("timeframe", "period", "resolution")),
+    (("start",), ("since", "from_", "begin", "starttime")),
+    (("end",), ("until", "to", "endtime")),
+    (("fees",), ("commission", "fee")),
+    (("capital",), ("cash", "initial_capital", "balance")),
+    (("duration",), ("minutes", "seconds", "hours")),
+    (("expiry_after",), ("expiry", "good_till", "expires")),
+    (("BUY",), ("long", "bid", "b")),
+    (("SELL",), ("short", "ask", "s")),
+    (("POST_ONLY",), ("gtx", "alo", "maker", "post")),
+    (("GTC",), ("day",)),
+    (("CROSS",), ("crossed",)),
+    (("ISOLATED",), ("iso",)),
+    (("mainnet",), ("prod", "production", "main", "live")),
+    (("testnet",), ("test", "demo", "paper")),
+)
+"""Our words → arguments or values of other libraries, in lower case. A function takes one of ours."""
+
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    'Leverage is a setting of the product, session.exchange.set_leverage(symbol, leverage)': ("leverage", "lev"),
+    'It is a setting of the product, session.exchange.set_margin_mode(symbol, mode)': (
+        "margin_mode", "margin_type", "isolated"
+    ),
+    'In hedge mode the side says it, toolkit.orders.order(symbol, "BUY_CLOSE_HEDGE", …)': (
+        "position_side", "positionside", "pos_side"
+    ),
+    'The exchange has keys of wallets only, toolkit.Wallet.from_keyfile(path)': (
+        "api_key", "apikey", "secret", "api_secret"
+    ),
+}
+# fmt: on
+"""Where the toolkit sets it → arguments of other libraries, in lower case."""
 
 
 def meant(word: object, known: Iterable[str]) -> str:
@@ -133,45 +176,9 @@ def meant(word: object, known: Iterable[str]) -> str:
     (". Did you mean 'BUY'?", ". Did you mean 'sl'?", ". Did you mean 'GTC'?", '')
     """
     names, theirs = list(known), str(word).lower()
-    ours = next((one for words, own in _OUR_WORDS if theirs in words for one in own if one in names), None)
+    ours = next((one for own, words in _OUR_WORDS if theirs in words for one in own if one in names), None)
     hint = repr(ours) if ours else _nearest(str(word).upper(), names) or _nearest(str(word), names)
     return f". Did you mean {hint}?" if hint else ""
-
-
-RENAMED = {
-    **{name: f"permissions.{name}" for name in ("allow_builder", "end_builder", "revoke")},
-    **{name: f"products.{name}" for name in ("currencies", "margin_tables")},
-    **{name: f"exchange.{name}" for name in ("set_leverage", "set_margin_mode")},
-    **{name: f"info.{name}" for name in ("ledger", "order_events", "funding_payments", "funding_rate_history")},
-    "intent": "intents.get",
-    "prepare": "intents.prepare",
-    "send_prepared": "intents.send",
-    "parent_order": "parent_orders.get",
-    "start_twap": "parent_orders.start_twap",
-    "now_ms": "clock.now_ms",
-    "clock_skew_ms": "clock.skew_ms",
-    "assign_margin": "exchange.assign_pos_margin",
-    "product_table": "products",
-}
-"""Old and new names of a session, both after `session.`."""
-
-MOVED = {
-    "session.builder": "toolkit.Builder(session)",
-    "session.widgets": "toolkit.widgets, such as toolkit.widgets.Candles(session, symbol)",
-    "session.blotter": "toolkit.widgets.Blotter(session)",
-    "session.control": "session.venue.control",
-    **{f"venue.{name}": f"venue.control.{name}" for name in ("market", "state_hash")},
-    **{f"session.stream.{name}": f"session.stream.health.{name}" for name in ("state", "reason", "reconnects", "live")},
-    **{f"session.{old}": f"session.{new}" for old, new in RENAMED.items()},
-    "session.stream.aio": "session.aio.stream",
-    "strategy.FundingPayment": "toolkit.research.strategy.FundingFee",
-    "venue.faults": "venue.control.add_fault(…)",
-    "venue.handle": "venue.host.gateway.handle",
-    "venue.hooks": "venue.host.gateway.hooks",
-    "venue.settle": "venue.advance(until=venue.host.settled_ms())",
-    "venue.submit": "venue.host.submit_many",
-}
-"""Path of a name that is gone → what to use in its place."""
 
 
 def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str = "") -> AttributeError:
@@ -185,7 +192,7 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     message = f"{owner} has no attribute {name!r}"
     # Python itself, copy, pickle and IPython probe names that begin with an underscore; those stay cheap.
     if not name.startswith("_"):
-        if better := better or next((ours for ours, names in OURS.items() if name in names.split()), ""):
+        if better := better or next((ours for ours, names in OURS.items() if name in names), ""):
             message += f". Use {better}"
         elif nearest := _nearest(name, names):
             message += f". Did you mean {nearest}?"
@@ -200,7 +207,7 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
     "connect() got an unexpected keyword argument 'time_out'. Did you mean 'timeout'?"
     """
     taken = [one for one in names if one != "self"]
-    elsewhere = _SET_ELSEWHERE.get(name.lower())
+    elsewhere = next((said for said, words in _ELSEWHERE.items() if name.lower() in words), "")
     hint = f". {elsewhere}" if elsewhere else meant(name, taken) or f". It takes {', '.join(taken)}"
     said = f"{owner} got an unexpected keyword argument {name!r}{hint}"
     return UnknownKeyword(said, field=name, rule="known")
@@ -245,8 +252,6 @@ class Suggesting:
             owner = f"{kind.__name__!r} object"
             if name.startswith("_"):
                 raise no_attribute(owner, name)
-            if moved := MOVED.get(f"{self._path.replace('.aio', '')}.{name}"):
-                raise no_attribute(owner, name, better=moved)
             parts = [part for part in self._parts if part != name and self._part_has(part, name)]
             better = " or ".join(f"{self._path}.{part}.{name}" for part in parts)
             raise no_attribute(owner, name, dir(self), better)

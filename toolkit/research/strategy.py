@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import InputError
-from ..suggestions import MOVED, no_attribute
+from ..suggestions import no_attribute
 from ..worked_examples import add_examples
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
@@ -238,7 +238,7 @@ def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
 
 
 def __getattr__(name: str) -> Any:
-    raise no_attribute(f"module {__name__!r}", name, __all__, MOVED.get(f"strategy.{name}", ""))
+    raise no_attribute(f"module {__name__!r}", name, __all__)
 
 
 def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
