@@ -197,7 +197,7 @@ def write(folder: Path, root: Path) -> list[str]:
     for name, title, table in _tables():
         (folder / f"wire-{name}.md").write_text(f"# {title}\n\n{table}\n", encoding="utf-8")
     for path, document in DOCUMENTS.items():
-        (folder / path[1:]).write_bytes(document(False))
+        (folder / path[1:]).write_bytes(document())
     names = _notebooks(root / "notebooks", folder)
     lessons = sorted(
         (name for name in names if name.startswith("walkthroughs/") and "/solutions/" not in name), key=_place
