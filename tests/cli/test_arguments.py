@@ -27,7 +27,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("venue", {
         **SERVED, "accounts": None, "balance": "10000", "mnemonic": None, "keys_file": None, "print_keys": False,
         "clock": "real", "journal": None, "sync": "full", "catch_up": "simulate", "recover": False, "control": False,
-        "fault": [], "market": "usual", "follow": None, "symbols": None, "when_stale": "pause", "wire": "published",
+        "fault": [], "market": "usual", "follow": None, "symbols": None, "when_stale": "pause",
         "check": False, "settle_delay": "0ms",
     }),
     ("class", {

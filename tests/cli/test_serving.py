@@ -226,7 +226,7 @@ def test_faults_checks_and_interventions_are_those_of_the_arguments(
 
 OPTIONS = [
     ([], {"seed": 7, "market": "usual", "clock": "real", "speed": 1.0, "start": None, "balance": "10000",
-          "settle_delay": "0ms", "journal": None, "sync": "full", "recover": False, "wire": "published",
+          "settle_delay": "0ms", "journal": None, "sync": "full", "recover": False,
           "mnemonic": "words", "idle": "simulate", "accounts": 10}),
     (["--seed", "1", "--market", "calm", "--clock", "manual", "--start", "5", "--balance", "3", "--settle-delay", "1s",
       "--journal", "j", "--sync", "os", "--recover", "--catch-up", "skip", "--accounts", "4"],
@@ -246,7 +246,7 @@ def test_a_venue_is_made_of_the_arguments(
     venue._venue(build_parser("venue").parse_args(["venue", *words]), "words")
     [given] = made
     assert {name: given[name] for name in wanted} == wanted
-    assert len(given) == 14
+    assert len(given) == 13
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_venue_follows_the_products_of_another_one_and_prints_the_state_of_its
     assert session == "session of u"
     assert given == {
         "symbols": ["A"], "when_stale": "continue", "balance": "10000", "settle_delay": "0ms", "journal": None,
-        "sync": "full", "recover": False, "wire": "published", "mnemonic": "words", "idle": "simulate", "accounts": 10,
+        "sync": "full", "recover": False, "mnemonic": "words", "idle": "simulate", "accounts": 10,
     }  # fmt: skip
     assert pipe.getvalue() == b"following u: BTCUSDC, ETHUSDC\n"
     made.following.on_change("lost")  # type: ignore[union-attr]
