@@ -23,13 +23,20 @@ FEES = {"takerFeeRatio": "0.00057", "makerFeeRatio": "0.00013"}
 
 def opening(state: World, asked: Row) -> Row | None:
     """Return the data with which a subscription opens, None for a channel of events."""
-    head = {"type": "snapshot", "sequence": 3_846_532, "timestamp": state.now, "symbol": asked.get("symbol")}
+    head = {"type": "snapshot", "sequence": 3_846_532, "timestamp": state.now}
     if asked["type"] == "orderBook":
-        return {**head, "symbolCode": world.BTC, "block": state.height, "depth": asked["depth"], "book": BOOK}
+        return {
+            **head,
+            "symbolCode": world.BTC,
+            "symbol": asked["symbol"],
+            "block": state.height,
+            "depth": asked["depth"],
+            "book": BOOK,
+        }
     if asked["type"] == "ticker":
         prices = {"p": world.LAST, "op": "62500", "mp": "62501.5", "mid": "62401.25", "o": "61500", "h": "62800"}
         others = {"l": "61250", "oi": "1500.25", "fr": "0.00011", "lfr": "0.00012", "v": "2350.5", "tv": "143000000"}
-        return {**head, "ticker": {"s": asked["symbol"], **prices, **others, "P": "0.0083"}}
+        return {**head, "symbol": asked["symbol"], "ticker": {"s": asked["symbol"], **prices, **others, "P": "0.0083"}}
     if asked["type"] == "aopState":
         own = asked["userAddress"].lower() == world.MASTER.address.lower()
         return {

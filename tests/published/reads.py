@@ -154,12 +154,13 @@ def lost(frame: pd.DataFrame, full: pd.DataFrame) -> tuple[set[str], str]:
     return empty, "; ".join(other)
 
 
-def found_by(calls: dict[str, Call], judge: Callable[[str, Call], str]) -> dict[str, str]:
-    """Return name → what is wrong with a read, errors included, for those with which something is."""
+def assert_each(calls: dict[str, Call], judge: Callable[[str, Call], str]) -> None:
+    """Judge every read, and fail with what is wrong with any of them. An error is wrong as well."""
     found = {}
     for name, call in calls.items():
         try:
             found[name] = judge(name, call)
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
-    return {name: said for name, said in found.items() if said}
+    wrong = [f"{name}: {said}" for name, said in found.items() if said]
+    assert not wrong, "\n".join(wrong)
