@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from tests.published import world
@@ -71,22 +72,31 @@ def open_order(row: Row) -> Row:
             "ordStatus": row["status"], "leavesQty": row["leaveQty"]}  # fmt: skip
 
 
+def answers(state: World, asked: Row) -> Iterator[Row]:
+    """Yield what answers a message of a client."""
+    if asked["method"] == "ping":
+        yield {"channel": "pong"}
+        return
+    topic = asked["subscription"]
+    data = opening(state, topic) if asked["method"] == "subscribe" else None
+    yield {"method": asked["method"], "success": True, "subject": ".".join(str(value) for value in topic.values())}
+    if data:
+        yield {"channel": topic["type"], "data": data}
+
+
 @contextmanager
 def feed(state: World) -> Iterator[str]:
     """Serve the feed in threads, and give its address."""
 
     def answer(connection: ServerConnection) -> None:
-        for text in connection:
-            asked = json.loads(text)
-            if asked["method"] == "ping":
-                connection.send('{"channel":"pong"}')
-                continue
-            topic = asked["subscription"]
-            subject = ".".join(str(value) for value in topic.values())
-            connection.send(json.dumps({"method": asked["method"], "success": True, "subject": subject}))
-            data = opening(state, topic) if asked["method"] == "subscribe" else None
-            if data:
-                connection.send(json.dumps({"channel": topic["type"], "data": data}))
+        with suppress(ConnectionClosed):
+            for text in connection:
+                try:
+                    sent = list(answers(state, json.loads(text)))
+                except (ValueError, LookupError, TypeError, AttributeError) as malformed:
+                    sent = [{"success": False, "message": repr(malformed)}]
+                for message in sent:
+                    connection.send(json.dumps(message))
 
     with serve(answer, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -18,6 +18,7 @@ from tests.published.exchange import Actions
 from tests.published.variations import ACTIVE, AS_PUBLISHED, BUILDERS, META, SINGLE, Form, Variation, name_of
 from tests.published.world import NINE, Row, World
 
+EXCHANGE = "/api/v1/exchange"
 FILTERS = {
     "symbol": ("symbol", "symbolCode"), "status": ("status",), "execStatus": ("execStatus",), "side": ("side",),
     "type": ("type",), "orderId": ("ordId", "orderId"), "clientOrderId": ("clOrdId", "clientOrderId"),
@@ -49,8 +50,13 @@ class PublishedServer:
         """Return HTTP status and answer to a request."""
         parts = urlsplit(url)
         path, query = parts.path, dict(parse_qsl(parts.query, keep_blank_values=True))
-        if (method, path) == ("POST", "/api/v1/exchange"):
-            return self.actions.answer(body)
+        try:
+            return self.actions.answer(body) if (method, path) == ("POST", EXCHANGE) else self.read(method, path, query)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as malformed:
+            return 400, {"code": 400, "message": f"the request is malformed: {malformed!r}", "data": None}
+
+    def read(self, method: str, path: str, query: dict[str, str]) -> tuple[int, Row]:
+        """Return HTTP status and answer to a query."""
         self.asked.append((path, query))
         if method != "GET" or path not in self.form.served:
             return 404, {"code": 404, "message": "Not Found", "data": None}
