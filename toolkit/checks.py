@@ -15,7 +15,7 @@ from itertools import product as every
 from typing import Any
 
 from .numerals import plain_decimal, plain_text
-from .products import MAX_PRICE, MICRO, Product, whole_units
+from .products import MAX_PRICE, Product, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 
 # Plain integers, because every order is compared with them, and comparing with members of an IntEnum is slower.
@@ -100,7 +100,7 @@ class Spec:
 
 def default_slippage(product: Product) -> int:
     """Return the slippage of a market order in `product` that names none, in 1/SLIPPAGE_UNIT."""
-    return min(_DEFAULT_SLIPPAGE, product.max_slippage)
+    return _DEFAULT_SLIPPAGE if product.max_slippage is None else min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
 def slippage_width(ratio: Decimal) -> int:
@@ -153,16 +153,19 @@ def check_order(
     return spec.failures or []
 
 
-def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
-    """Return the highest leverage for a position and orders of `notional` USDC: that of `product`, or of the tier."""
-    limits = [tier.max_leverage for tier in product.tiers if notional > tier.floor or not tier.floor]
-    return min([product.max_leverage, *limits])
+def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal | None:
+    """Return the highest leverage for a position and orders of `notional` USDC: that of `product`, or of the tier.
+
+    None where the venue publishes neither.
+    """
+    tiers = [tier.max_leverage for tier in product.tiers or () if notional > tier.floor or not tier.floor]
+    return min((limit for limit in (product.max_leverage, *tiers) if limit is not None), default=None)
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
     """Return why `leverage` can't be set in `product` with a position and orders of `notional` USDC, [] if it can."""
     limit = leverage_limit(product, notional)
-    if leverage <= limit:
+    if limit is None or leverage <= limit:
         return []
     most, value = plain_text(limit), plain_text(leverage)
     held = f"your position and orders of {plain_text(notional)} USDC"
@@ -210,14 +213,14 @@ def read_order(
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
     spec.client_id = item.get("clOrdId") or 0
     spec.parent = item.get("parentOrdId") or 0
-    if product.list_status != "listed":
+    if not product.listed:
         unlisted = f"{product.symbol} is {product.list_status}, not listed"
         _fail(spec, "listing", "symbolCode", str(product.code), "listed", unlisted)
     market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
-    if market or not 0 < price_ticks <= product.max_price or price_ticks * 10 < mark:
+    if market or not product.min_price <= price_ticks <= product.max_price or price_ticks * 10 < mark:
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
 
@@ -229,7 +232,7 @@ def read_order(
     text = item.get("ordQty")
     places, size = product.step_scale
     quantity_steps = whole_units(text, places, size) if type(text) is str else -1
-    if not 0 < quantity_steps <= product.max_steps:
+    if quantity_steps <= 0 or (product.max_steps is not None and quantity_steps > product.max_steps):
         quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=reduce > REDUCE_ONLY)
     spec.quantity = quantity_steps
     slippage = item.get("slippagePct")
@@ -272,7 +275,7 @@ def min_value_failure(product: Product, price_ticks: int, left_steps: int, fille
 
     The order was for `filled_steps` more.
     """
-    value = plain_text(Decimal(price_ticks * left_steps * product.unit) / MICRO)
+    value = plain_text(Decimal(price_ticks * left_steps * product.unit) / product.money_scale)
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
@@ -324,6 +327,10 @@ def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, m
         most = product.price_text(product.max_price)
         _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {plain_text(MAX_PRICE)}", (most,))
         return _kept(price_ticks)
+    if price_ticks < product.min_price:
+        least = product.price_text(product.min_price)
+        _fail(spec, "minimumPrice", "ordPx", str(text), least, f"price {text} is below minimumPrice {least}", (least,))
+        return price_ticks
     least = product.price_text(-(-mark_ticks // 10))
     message = f"price {text} is below 10 % of the mark price {product.price_text(mark_ticks)}"
     _fail(spec, "price band", "ordPx", str(text), least, message, (least,))
@@ -355,7 +362,7 @@ def _check_quantity(spec: Spec, product: Product, text: object, quantity_steps: 
 
     Only a take-profit or stop-loss may be 0, which means the whole position.
     """
-    if quantity_steps > product.max_steps:
+    if product.max_steps is not None and quantity_steps > product.max_steps:
         most = product.quantity_text(product.max_steps)
         message = f"quantity {text} is above maxOrderQty {most}"
         _fail(spec, "maxOrderQty", "ordQty", str(text), most, message, (most,))
@@ -379,16 +386,18 @@ def _would_match(spec: Spec, product: Product, price_ticks: int, best_ticks: int
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
-    most = plain_text(product.max_slippage_pct)
+    largest = product.max_slippage_pct
+    most = "" if largest is None else plain_text(largest)
+    nearest = (most,) if most else ()
     number = _plain_number(text)
     if number is None:
         message = f"slippagePct {text!r} is not a plain decimal text such as 0.01 (1 %)"
         _fail(spec, "decimal text", "slippagePct", str(text), most, message)
     elif number <= 0:
-        _fail(spec, "slippage above 0", "slippagePct", str(text), "0", f"slippagePct {text} is not above 0", (most,))
-    elif number > product.max_slippage_pct:
+        _fail(spec, "slippage above 0", "slippagePct", str(text), "0", f"slippagePct {text} is not above 0", nearest)
+    elif largest is not None and number > largest:
         message = f"slippagePct {text} is above maxSlippagePct {most}"
-        _fail(spec, "maxSlippagePct", "slippagePct", str(text), most, message, (most,))
+        _fail(spec, "maxSlippagePct", "slippagePct", str(text), most, message, nearest)
     else:
         return slippage_width(number)
     return 0

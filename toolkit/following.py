@@ -18,7 +18,7 @@ from .numerals import Span, milliseconds, moment
 from .orders import Order
 from .products import MICRO, Product
 from .venue.local import LocalVenue
-from .venue.model.genesis import Genesis
+from .venue.model.genesis import Genesis, completed_row, usual_row
 from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Following:
         self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}
         self.symbols = tuple(self.products)
         self.tables: dict[int, list[dict[str, str]]] = {}
-        self.rows = [product.to_row(self.tables) for product in self.products.values()]
+        self.rows = [completed_row(one, usual_row(one), self.tables) for one in self.products.values()]
         self.state, self.reason = "stale", "waiting for the first books"
         self.notes: list[str] = []
         self.on_change: Callable[[str], None] = lambda note: None

@@ -10,14 +10,31 @@ import math
 import numbers
 import operator
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from .errors import InputError, UnknownProduct, warn
-from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, shown
+from .errors import InputError, UnknownProduct
+from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, read_amount, read_positive, shown
+from .product_rows import (
+    CHECKS,
+    META,
+    OPTIONAL_RULE,
+    TIER,
+    TIER_LEVERAGE,
+    TIERS,
+    Tell,
+    key_of,
+    margin_tables,
+    on_wire,
+    product_rows,
+    read_row,
+    read_tiers,
+    unread,
+    warned,
+)
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -25,7 +42,7 @@ Amount = int | str | Decimal | float
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-
+_MICRO_PLACES = 6
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
 
@@ -62,29 +79,57 @@ MarginTables = dict[int, list[dict[str, str]]]
 
 
 def _scale(size: Decimal) -> tuple[int, int]:
-    places = max(0, -int(size.as_tuple().exponent))
-    return places, int(size.scaleb(places))
+    _, digits, exponent = size.as_tuple()
+    places = int(exponent)
+    number = int("".join(map(str, digits)))
+    return (-places, number) if places < 0 else (0, number * _power(places))
+
+
+def _multiples(amount: Decimal, scale: tuple[int, int]) -> int:
+    """Return how many whole sizes of a `scale` an amount has. In integers, whatever the caller's decimal context."""
+    places, number = _scale(amount)
+    return number * _power(scale[0]) // (scale[1] * _power(places))
+
+
+def _multiples_up(amount: Decimal, scale: tuple[int, int]) -> int:
+    """Return the smallest number of sizes of a `scale` that is not below an amount."""
+    places, number = _scale(amount)
+    return -(-number * _power(scale[0]) // (scale[1] * _power(places)))
+
+
+def _power(places: int) -> int:
+    return int(10**places)
 
 
 @dataclass(frozen=True, slots=True)
 class MarginTier:
-    """One row of a margin table: `maintenance_rate` and `max_leverage` above a notional of `floor` USDC."""
+    """One row of a margin table: `maintenance_rate` and `max_leverage` above a notional of `floor` USDC.
+
+    Without a `max_leverage` (None) it has none of its own, or the venue does not say it.
+    """
 
     floor: Decimal
     maintenance_rate: Decimal
-    max_leverage: Decimal
+    max_leverage: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Product:
     """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"). Rates are ratios, amounts USDC.
 
-    code, symbol, name: number of the market on the wire, its symbol ("BTCUSDC"), and a longer name.
-    tick_size, price_precision: smallest step of a price in USDC, and its decimals.
-    step_size, quantity_precision: smallest step of a quantity in base units, and its decimals.
-    max_leverage, max_order_quantity, min_order_value: limits of an order: a factor, base units and USDC.
+    The first five are always known, and suffice to trade. Any other one is None where the venue does not say it. What
+    needs it is then not checked, see `unchecked`.
+
+    code, symbol: number of the market on the wire, and its symbol ("BTCUSDC").
+    tick_size, step_size: smallest step of a price in USDC, and of a quantity in base units.
+    min_order_value: smallest value of an order that may open a position, USDC.
+    name: a longer name.
+    price_precision, quantity_precision: decimals of prices and quantities.
+    max_leverage, max_order_quantity: limits of an order: a factor, and base units.
     max_slippage_pct: largest slippage of a market order, a ratio.
     max_position_notional: largest position in USDC.
+    minimum_price: lowest limit price in USDC. Few venues have one.
+    funding_interval: seconds between funding settlements.
     maker_fee_rate, taker_fee_rate: fees of a fill, as ratios of its value.
     margin_table_id, tiers: number of its margin table, and the rows.
     list_status, only_isolated, product_type: "listed" if it can be traded, True without cross margin, "perpetual".
@@ -93,73 +138,104 @@ class Product:
 
     code: int
     symbol: str
-    name: str
     tick_size: Decimal
     step_size: Decimal
-    price_precision: int
-    quantity_precision: int
-    max_leverage: Decimal
-    max_order_quantity: Decimal
     min_order_value: Decimal
-    max_slippage_pct: Decimal
-    max_position_notional: Decimal
-    funding_interval: int
-    """Seconds between funding settlements."""
-    maker_fee_rate: Decimal
-    taker_fee_rate: Decimal
-    margin_table_id: int
-    tiers: tuple[MarginTier, ...]
-    list_status: str = "listed"
-    only_isolated: bool = False
-    product_type: str = "perpetual"
-    base_currency: str = ""
-    quote_currency: str = "USDC"
-    settle_currency: str = "USDC"
-    currency_code: int = 1
+    name: str | None = None
+    price_precision: int | None = None
+    quantity_precision: int | None = None
+    max_leverage: Decimal | None = None
+    max_order_quantity: Decimal | None = None
+    max_slippage_pct: Decimal | None = None
+    max_position_notional: Decimal | None = None
+    minimum_price: Decimal | None = None
+    funding_interval: int | None = None
+    maker_fee_rate: Decimal | None = None
+    taker_fee_rate: Decimal | None = None
+    margin_table_id: int | None = None
+    tiers: tuple[MarginTier, ...] | None = None
+    list_status: str | None = None
+    only_isolated: bool | None = None
+    product_type: str | None = None
+    base_currency: str | None = None
+    quote_currency: str | None = None
+    settle_currency: str | None = None
+    currency_code: int | None = None
 
+    money_scale: int = field(init=False, repr=False)
+    """Parts of a USDC in which values are counted: MICRO, or more where one tick times one step is finer."""
     unit: int = field(init=False, repr=False)
-    """Micro-USDC of one tick times one step."""
-    max_steps: int = field(init=False, repr=False)
+    """One tick times one step, in parts of `money_scale`."""
+    max_steps: int | None = field(init=False, repr=False)
     """max_order_quantity in steps."""
     min_value: int = field(init=False, repr=False)
-    """min_order_value in micro-USDC."""
-    max_notional: int = field(init=False, repr=False)
+    """min_order_value in parts of `money_scale`, rounded up."""
+    max_notional: int | None = field(init=False, repr=False)
     """max_position_notional in micro-USDC."""
-    max_slippage: int = field(init=False, repr=False)
+    max_slippage: int | None = field(init=False, repr=False)
     """max_slippage_pct in parts of 1e-8, rounded down."""
+    min_price: int = field(init=False, repr=False)
+    """minimum_price in ticks, rounded up. 1 without one."""
     max_price: int = field(init=False, repr=False)
     """MAX_PRICE in ticks."""
+    listed: bool = field(init=False, repr=False)
+    """False where the venue says that it accepts no orders. A status that is missing or a number does not say so."""
     tick_scale: tuple[int, int] = field(init=False, repr=False)
     """tick_size as (decimals, whole number of them): 0.25 is (2, 25)."""
     step_scale: tuple[int, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        unit = self.tick_size * self.step_size * MICRO
-        if self.tick_size <= 0 or self.step_size <= 0 or unit < 1 or unit != int(unit):
-            sizes = f"tickSize {self.tick_size} x stepSize {self.step_size}"
-            message = f"{self.symbol}: {sizes} is not a multiple of 0.000001"
-            raise InputError(message, field="tickSize", rule="exact money", value=str(self.tick_size))
+        for name in ("tick_size", "step_size"):
+            read_positive(getattr(self, name), META[name][0])
+        read_amount(self.min_order_value, "minOrderValue")
+        tick, step = _scale(self.tick_size), _scale(self.step_size)
+        places, unit = tick[0] + step[0], tick[1] * step[1]
+        while places > _MICRO_PLACES and unit % 10 == 0:
+            places, unit = places - 1, unit // 10
+        finest = max(places, _MICRO_PLACES)
+        quantity, slippage, status = self.max_order_quantity, self.max_slippage_pct, self.list_status
+        notional = self.max_position_notional
         put = object.__setattr__  # the dataclass is frozen
-        put(self, "unit", int(unit))
-        put(self, "max_steps", int(self.max_order_quantity / self.step_size))
-        put(self, "min_value", int(self.min_order_value * MICRO))
-        put(self, "max_notional", int(self.max_position_notional * MICRO))
-        put(self, "max_slippage", int(self.max_slippage_pct * 10**8))
-        put(self, "max_price", int(MAX_PRICE / self.tick_size))
-        put(self, "tick_scale", _scale(self.tick_size))
-        put(self, "step_scale", _scale(self.step_size))
+        put(self, "tick_scale", tick)
+        put(self, "step_scale", step)
+        put(self, "money_scale", _power(finest))
+        put(self, "unit", unit * _power(finest - places))
+        put(self, "max_steps", None if quantity is None else _multiples(quantity, step))
+        put(self, "min_value", _multiples_up(self.min_order_value, (finest, 1)))
+        put(self, "max_notional", None if notional is None else _multiples(notional, (_MICRO_PLACES, 1)))
+        put(self, "max_slippage", None if slippage is None else _multiples(slippage, (8, 1)))
+        put(self, "min_price", max(1, _multiples_up(self.minimum_price or Decimal(0), tick)))
+        put(self, "max_price", _multiples(MAX_PRICE, tick))
+        # Which number means what is not published, so a number is left to the venue.
+        put(self, "listed", status is None or status.casefold() == "listed" or bool(_PLAIN.fullmatch(status)))
 
     def __repr__(self) -> str:
         listed = "" if self.listed else f", {self.list_status}"
+        most = "" if self.max_leverage is None else f", up to {self.max_leverage}x"
         return (
-            f"<Product {self.symbol} (code {self.code}): tick {self.tick_size}, step {self.step_size}, "
-            f"at least {self.min_order_value} USDC, up to {self.max_leverage}x{listed}>"
+            f"<Product {self.symbol} (code {self.code}): tick {self.tick_size:f}, step {self.step_size:f}, "
+            f"at least {self.min_order_value:f} USDC{most}{listed}>"
         )
 
     @property
-    def listed(self) -> bool:
-        """True while the venue accepts orders."""
-        return self.list_status == "listed"
+    def base(self) -> str:
+        """The name of a unit of quantity: the base currency, or the symbol where that is not known."""
+        return self.base_currency or self.symbol
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names on the wire of the published fields that are not known, marginTableId without `tiers` too."""
+        absent = [wire for name, (wire, _) in META.items() if name != OPTIONAL_RULE and getattr(self, name) is None]
+        if self.tiers is None and TIERS not in absent:
+            absent.append(TIERS)
+        if any(tier.max_leverage is None for tier in self.tiers or ()):
+            absent.append(TIER_LEVERAGE)
+        return tuple(absent)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Those of the `missing` fields that a check needs. `CHECKS` has the words for it."""
+        return tuple(wire for wire in self.missing if wire in CHECKS)
 
     def ticks(self, price: str | Decimal) -> int:
         """Return `price` in ticks. Raises InputError unless it is a plain decimal and a multiple of tick_size."""
@@ -172,7 +248,7 @@ class Product:
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
         count = whole_units(value if isinstance(value, str) else format(value, "f"), *scale)
         if count < 0:
-            message = f"{what} {value} is not a multiple of {rule} {size}"
+            message = f"{what} {value} is not a multiple of {rule} {size:f}"
             raise InputError(message, field=what, rule=rule, value=str(value))
         return count
 
@@ -199,62 +275,89 @@ class Product:
         return _rounded(quantity, self.step_size, direction, "quantity")
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]]) -> Product:
-        """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table."""
-        values = {name: read(row[key]) for name, (key, read) in _META.items() if key in row or name not in _OPTIONAL}
-        values["name"] = str(row.get("name") or row["symbol"])
-        found = [MarginTier(**{name: _decimal(tier[key]) for name, key in _TIER.items()}) for tier in tiers]
-        return cls(**values, tiers=tuple(found))
+    def from_row(
+        cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]] | None = None, *, tell: Tell = warned
+    ) -> Self:
+        """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table (None: not known).
 
-    def to_row(self, margin_tables: MarginTables) -> dict[str, Any]:
-        """Return the ProductMeta row of this product, for a venue that lists it. Adds its table to `margin_tables`.
-
-        The table gets its own number, since products of one venue may share a number and differ elsewhere.
+        Raises InputError, which names the field, where one of the five that trading needs is missing or can't be read.
+        Another one that can't be read is None, which `tell` is told.
         """
-        number = 1000 + self.code
-        names = _TIER.items()
-        margin_tables[number] = [{key: _wire(getattr(tier, name)) for name, key in names} for tier in self.tiers]
-        row = {key: _wire(getattr(self, name)) for name, (key, _) in _META.items()}
-        return {**row, "code": str(self.code), "listStatus": "listed", "marginTableId": number}
+        return cls(**_arguments(row, tiers, tell))
+
+    def to_row(self, tables: MarginTables) -> dict[str, Any]:
+        """Return the ProductMeta row of this product, for a venue that lists it. Adds its margin table to `tables`.
+
+        The table gets its own number, since products of one venue may share a number and differ elsewhere. What is not
+        known is left out.
+        """
+        known = {wire: on_wire(getattr(self, name)) for name, (wire, _) in META.items()}
+        row = {wire: value for wire, value in known.items() if value is not None and wire != TIERS}
+        row |= {"code": str(self.code), "listStatus": "listed"}
+        if self.tiers is not None:
+            number = row[TIERS] = 1000 + self.code
+            rows = ({wire: on_wire(getattr(tier, name)) for name, wire in TIER.items()} for tier in self.tiers)
+            tables[number] = [{wire: value for wire, value in one.items() if value is not None} for one in rows]
+        return row
 
 
-def _wire(value: Any) -> Any:
-    return format(value, "f") if isinstance(value, Decimal) else value
+def _arguments(row: Any, tiers: Sequence[Any] | None, tell: Tell) -> dict[str, Any]:
+    values = read_row(row, tell)
+    found = None if tiers is None else _tiers(read_tiers(values["symbol"], tiers, tell))
+    return values if found is None else {**values, "tiers": found}
 
 
-def _decimal(value: Any) -> Decimal:
-    return Decimal(str(value))
+def _refuse(key: str, message: str) -> None:
+    raise InputError(message, field=key.rpartition(".")[2])
 
 
-_META: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "name": ("name", str),
-    "symbol": ("symbol", str),
-    "code": ("code", int),
-    "currency_code": ("currencyCode", int),
-    "price_precision": ("pricePrecision", int),
-    "quantity_precision": ("qtyPrecision", int),
-    "tick_size": ("tickSize", _decimal),
-    "step_size": ("stepSize", _decimal),
-    "min_order_value": ("minOrderValue", _decimal),
-    "max_order_quantity": ("maxOrderQty", _decimal),
-    "max_position_notional": ("maxPositionNtnl", _decimal),
-    "max_leverage": ("maxLeverage", _decimal),
-    "max_slippage_pct": ("maxSlippagePct", _decimal),
-    "maker_fee_rate": ("defaultMakerFeeRate", _decimal),
-    "taker_fee_rate": ("defaultTakerFeeRate", _decimal),
-    "funding_interval": ("fundingInterval", int),
-    "product_type": ("productType", str),
-    "list_status": ("listStatus", str),
-    "only_isolated": ("onlyIsolated", bool),
-    "base_currency": ("baseCurrency", str),
-    "quote_currency": ("quoteCurrency", str),
-    "settle_currency": ("settleCurrency", str),
-    "margin_table_id": ("marginTableId", int),
-}
-"""Field of Product → its name in ProductMeta and how it is read, in the order of ProductMeta's fields."""
-_TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": "maxLeverage"}
-"""Field of MarginTier → its name in `riskLimitVo`."""
-_OPTIONAL = {one.name for one in fields(Product) if one.default is not MISSING} | {"name"}
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class VenueProduct(Product):
+    """A product of which all is known that executing its orders takes. Its fields are those of Product.
+
+    Made by `VenueProduct.from_row`, the one place that demands them, for the local venue and for backtests. Whatever
+    executes orders takes this type, so that it has no case for a limit that is not known.
+    """
+
+    max_leverage: Decimal
+    max_order_quantity: Decimal
+    max_slippage_pct: Decimal
+    max_position_notional: Decimal
+    funding_interval: int
+    maker_fee_rate: Decimal
+    taker_fee_rate: Decimal
+    margin_table_id: int
+    tiers: tuple[MarginTier, ...]
+    list_status: str = "listed"
+    only_isolated: bool = False
+
+    max_steps: int = field(init=False, repr=False)
+    max_notional: int = field(init=False, repr=False)
+    max_slippage: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        Product.__post_init__(self)
+        if self.money_scale != MICRO:
+            sizes = f"tickSize {self.tick_size} x stepSize {self.step_size}"
+            message = f"{self.symbol}: {sizes} is not a multiple of 0.000001"
+            raise InputError(message, field="tickSize", rule="exact money", value=str(self.tick_size))
+
+    @classmethod
+    def from_row(
+        cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]] | None = None, *, tell: Tell = _refuse
+    ) -> Self:
+        """Build a product as `Product.from_row` does. Raises InputError for any field that is missing or unreadable."""
+        values = _arguments(row, tiers, tell)
+        for name in VENUE_NEEDS:
+            if name not in values:
+                wire = TIERS if name == "tiers" else META[name][0]
+                message = f"{values['symbol']}: {wire} is missing. A venue that executes orders needs it"
+                raise InputError(message, field=wire, rule="required")
+        return cls(**values)
+
+
+VENUE_NEEDS = tuple(one.name for one in fields(VenueProduct) if one.init and one.default is MISSING)
+"""Fields without which a venue can't execute orders of a product."""
 
 
 def exact(value: Amount, name: str) -> Decimal:
@@ -334,31 +437,64 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
     return (count * unit).quantize(unit)  # with the decimals of the unit
 
 
-class ProductTable(Mapping[str, Product]):
-    """The listed `products` by symbol. `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
+def _tiers_of(symbol: str, number: int, tables: Mapping[int, Any], tell: Tell) -> tuple[MarginTier, ...] | None:
+    if rows := tables.get(number):
+        return _tiers(read_tiers(symbol, rows, tell))
+    # A venue that demands no margin at all has no table, so that an empty one is not known.
+    tell(*unread(symbol, TIERS, f"marginTableId is {number}, and no margin table of this number has rows"))
+    return None
 
-    def __init__(self, products: Sequence[Product], checksum: str = "") -> None:
+
+def _tiers(rows: Iterable[Mapping[str, Any]] | None) -> tuple[MarginTier, ...] | None:
+    return None if rows is None else tuple(MarginTier(**row) for row in rows)
+
+
+class ProductTable(Mapping[str, Product]):
+    """The listed `products` by symbol. `find` also takes codes.
+
+    `checksum` is the venue's md5Checksum of the list. `rows` has the rows of the products in wire names, as they were
+    understood: what could not be read is None.
+    """
+
+    def __init__(self, products: Sequence[Product], checksum: str = "", rows: Sequence[Mapping[str, Any]] = ()) -> None:
         self._by_symbol = {product.symbol: product for product in products}
         self._by_code = {product.code: product for product in products}
         self.checksum = checksum
+        self.rows = tuple(rows)
 
     @classmethod
-    def from_meta(cls, meta: Mapping[str, Any]) -> ProductTable:
-        """Read the data of product-meta. A row that can't be read is skipped with a warning."""
-        rows = meta.get("perpProducts")
-        tables: dict[str, Sequence[Mapping[str, Any]]] = {}
-        for table in meta.get("marginTables") or ():
-            if isinstance(table, Mapping):
-                tables[str(table.get("tableId"))] = table.get("riskLimitVo") or ()
-        products = []
-        for row in rows if isinstance(rows, Sequence) else ():
+    def from_meta(cls, meta: Any, *, tell: Tell = warned) -> ProductTable:
+        """Read the data of product-meta.
+
+        A row without one of the five fields that trading needs is left out. `tell` is told of it, and of other fields
+        that can't be read (default: a warning).
+        """
+        tables, found = margin_tables(meta, tell), []
+        for row in product_rows(meta) or ():
             try:
-                products.append(Product.from_row(row, tables.get(str(row.get("marginTableId")), ())))
-            except (InputError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-                name = row.get("symbol") or row.get("code") if isinstance(row, Mapping) else row
-                why = f"{type(error).__name__}: {error}"
-                warn(f"product {name!r} is left out, its row can't be read: {why}")
-        return cls(products, str(meta.get("md5Checksum") or ""))
+                product = Product.from_row(row, tell=tell)
+            except InputError as error:
+                name = (row.get("symbol") or row.get("code")) if isinstance(row, Mapping) else row
+                tell(key_of(str(name), error.field), f"product {shown(name)} is left out: {error}")
+                continue
+            if (number := product.margin_table_id) is not None:
+                product = replace(product, tiers=_tiers_of(product.symbol, number, tables, tell))
+            understood = {wire: on_wire(getattr(product, name)) for name, (wire, _) in META.items() if wire in row}
+            found.append((product, {**row, **understood}))
+        checksum = meta.get("md5Checksum") if isinstance(meta, Mapping) else None
+        return cls([product for product, _ in found], str(checksum or ""), [row for _, row in found])
+
+    def missing(self, told: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Return the fields that the venue does not send, by their names on the wire → the symbols without them.
+
+        A field that is unknown because it could not be read is left out: its key is in `told`.
+        """
+        known, found = set(told), dict[str, list[str]]()
+        for product in self.values():
+            for wire in product.missing:
+                if key_of(product.symbol, wire) not in known:
+                    found.setdefault(wire, []).append(product.symbol)
+        return {wire: tuple(symbols) for wire, symbols in found.items()}
 
     def find(self, symbol: str | int | Product) -> Product:
         """Return the product with `symbol`, or with that code. Raises UnknownProduct, which lists the known symbols."""

@@ -30,7 +30,7 @@ def test_the_ticket_draws_its_form(bench: Bench) -> None:
         form={**FORM, "picksPrice": False, "rows": [[QUANTITY], [REDUCE]], "more": []},
         view={**TICKET, "isolated": True, "preview": []},
     )
-    bench.take("real money", view={**TICKET, "mainnet": True, "market": {}, "leverage": ""})
+    bench.take("real money", view={**TICKET, "mainnet": True, "market": {}, "leverage": "", "isolated": None})
     bench.take("read-only", view={**TICKET, "readOnly": "no agent key"})
     bench.take(
         "an empty place, a stop",
@@ -178,7 +178,14 @@ def test_an_order_is_reviewed_signed_and_followed(bench: Bench) -> None:
         phase="review",
         view={
             **TICKET,
-            "review": {**SIGN, "token": 2, "rows": [["Size", "1", "all"]], "question": "Close?", "verb": "close"},
+            "review": {
+                **SIGN,
+                "token": 2,
+                "rows": [["Size", "1", "all"]],
+                "question": "Close?",
+                "verb": "close",
+                "unchecked": [["Not checked", "maxOrderQty", "the venue sends no value that can be read"]],
+            },
         },
     )
     bench.click("button|Back")

@@ -29,7 +29,6 @@ from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
-from ..products import ProductTable
 from ..protocol.enums import AgentStatus
 from . import wrapped
 
@@ -315,11 +314,14 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
     is_local = session.environment.name == "local" and session._local is None
     yield _clock(venue_time(envelope.reply.headers), session.clock.skew_ms, is_local)
+    missing: list[str] = []
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
-        table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
+        table = session._catalogue.read(envelope.data, missing.append)
     for warning in broken:
         yield Finding("products", "warn", str(warning.message), "the other products work. Report it to the venue")
+    for words in missing:
+        yield Finding("products", "note", words)
     if table:
         yield Finding("products", "ok", f"{len(table)} listed: {', '.join(list(table)[:8])}")
     else:

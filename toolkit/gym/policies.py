@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError
 from ..numerals import milliseconds
 from ..orders import Order
-from ..products import MICRO, Product
+from ..products import Product
 from ..research.context import Context
 from ..research.strategy import Strategy
 
@@ -86,7 +86,7 @@ def order_of(action: Any, product: Product, most_steps: int, held_steps: int, pr
         raise InputError(text, field="action", rule="-1 to 1", value=str(action))
     target = round(min(1.0, max(-1.0, float(wanted[0]))) * most_steps)
     missing = target - held_steps
-    small = abs(missing) * price * float(product.step_size) * MICRO < product.min_value
+    small = abs(missing) * price * float(product.step_size) * product.money_scale < product.min_value
     if not missing or (small and target):
         return None
     quantity = product.quantity_text(abs(missing))

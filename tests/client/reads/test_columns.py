@@ -314,7 +314,8 @@ def test_maintenance_counts_both_legs_by_their_own_tiers() -> None:
     assert maintenance_of(position(), TIERS) == D(2)  # 200 · 0.01
     assert maintenance_of(position(short_size=-3), TIERS) == D(5)
     assert maintenance_of(position(mark_price=600), TIERS) == margin.maintenance_margin(D(1_200), TIERS)
-    assert maintenance_of(position(), None) == maintenance_of(position(), ()) == 0
+    assert maintenance_of(position(), None) is maintenance_of(position(), ()) is None
+    assert maintenance_of(position(long_size=0), None) == 0
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -27,12 +27,10 @@ from toolkit.client.reads.reading import (
     columns,
     is_hedged,
     meta_rows,
-    readable_products,
 )
 from toolkit.environments import LOCAL, TESTNET
 from toolkit.errors import DataWarning, InputError, MalformedRequest, TimedOut, UnknownProduct
 from toolkit.progress import Progress
-from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
@@ -232,15 +230,16 @@ def test_a_product_list_is_as_it_came_where_every_row_can_be_read() -> None:
     def page(*products: Any) -> bytes:
         return json.dumps({"code": 0, "message": "success", "data": {**META, "perpProducts": list(products)}}).encode()
 
-    whole = page(BTC, ETH)
-    assert readable_products(whole, Door()) is whole
+    understood = Catalogue().understood
+    whole = [{**BTC, "code": 1}, {**ETH, "code": 2}]
+    assert json.loads(understood(page(BTC, ETH)))["data"] == {**META, "perpProducts": whole}
     with pytest.warns(DataWarning):
-        some = json.loads(readable_products(page(BTC, {**ETH, "tickSize": "x"}, 7), Door()))
+        some = json.loads(understood(page(BTC, {**ETH, "tickSize": "x"}, 7)))
     assert [row["symbol"] for row in some["data"]["perpProducts"]] == ["BTCUSDC"]
     assert some["code"] == 0
     assert some["data"]["marginTables"] == META["marginTables"]
     for body in (b'{"data":[]}', b'{"data":{"perpProducts":null}}'):
-        assert readable_products(body, Door()) is body
+        assert understood(body) is body
 
 
 def test_short_helpers_of_rows() -> None:

@@ -163,7 +163,7 @@ def test_the_whole_preview_of_an_order(side: str, sign: int, price: D, kind: str
         "funding": None if empty else -sign * filled * 6, "liquidation_before": None,
     }  # fmt: skip
     assert {name: found[name] for name in expected} == expected
-    assert set(found) == {*expected, "margin", "liquidation_price"}
+    assert set(found) == {*expected, "margin", "liquidation_price", "liquidation_known"}
     least = filled * min(D(60_000), worst) / 10
     assert least <= found["margin"] <= least + fee + filled * 25
     liquidation = found["liquidation_price"]
@@ -190,7 +190,7 @@ def test_the_rows_of_a_preview_name_each_amount() -> None:
         "fills_now": D("1.500"), "fee": D("54.009"), "margin": D(9_000), "available": D(10_000), "leverage": D("10.0"),
         "effect": "opens", "realized_pnl": D("-12.5"), "taker": D("0.0006"), "maker": D("0.0002"),
         "funding": D("-1.23456"), "funding_rate": D("0.0001"), "liquidation_before": D("50000"),
-        "liquidation_price": D("54000"),
+        "liquidation_price": D("54000"), "liquidation_known": True,
         "exits": {"take_profit": (D(70_000), D(900)), "stop_loss": (D(50_000), D(-450))},
         "slices": (5, D("0.30"), 60_000),
     }  # fmt: skip
@@ -222,6 +222,12 @@ def test_the_rows_of_a_preview_name_each_amount() -> None:
         ["At stop loss (est.)", "−450.00 USDC", "at 50,000.0, after fees"], ["Liquidation (est.)", "none", ""],
     ]  # fmt: skip
     assert preview_view({}, BTC, None) == []
+    unknown = {**little, "fee": None, "taker": None, "margin": None, "leverage": None, "liquidation_known": False}
+    rows = {name: (value, note) for name, value, note in preview_view(unknown, BTC, None)}
+    assert rows["Fee (est.)"] == ("unknown", "taker unknown, maker 0.020 %")
+    assert rows["Margin"] == ("unknown", "of 10,000.00 available, unknown leverage, so it is not checked")
+    assert rows["At stop loss (est.)"] == ("−450.00 USDC", "at 50,000.0, before fees")
+    assert rows["Liquidation (est.)"] == ("unknown", "")
 
 
 # the account's live rows
@@ -282,7 +288,11 @@ def test_holdings_are_the_account_s_rows_of_one_product() -> None:
 
 
 def test_holdings_before_and_without_rows_have_their_defaults() -> None:
-    assert streams().holdings(BTC) == no_holdings(BTC) == Holdings(leverage=min(D(20), BTC.max_leverage))
+    assert (
+        streams().holdings(BTC)
+        == no_holdings(BTC)
+        == Holdings(leverage=D(20), maker=BTC.maker_fee_rate, taker=BTC.taker_fee_rate)
+    )
     liquidating = {**WALLET, "status": "LIQUIDATING", "maker_fee_rate": D("-0.0001"), "taker_fee_rate": None}
     bare = streams(wallet=[liquidating]).holdings(BTC)
     assert (bare.known, bare.liquidating, bare.maker, bare.taker) == (True, True, D("-0.0001"), BTC.taker_fee_rate)

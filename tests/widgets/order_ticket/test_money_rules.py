@@ -220,7 +220,7 @@ def test_an_isolated_position_has_its_own_margin_only(side: str, sign: int) -> N
         legs = (D(size), entry, D(0), D(0)) if sign > 0 else (D(0), D(0), D(size), entry)
         return solved(*legs, collateral)
 
-    assert near(current_liquidation(BTC, held, D(60_000)), price("1", D(60_000), D(6_000)))
+    assert near(current_liquidation(BTC, held, D(60_000)).price, price("1", D(60_000), D(6_000)))
     worst = {1: D(61_000), -1: D(59_000)}
     other = "SELL" if sign > 0 else "BUY"
     part = preview_order(inputs("MARKET", held, side=other, reduce_only=True), D("0.25"), worst[-sign])

@@ -240,7 +240,8 @@ class Stop:
                 break
             for (code, side), (size, row) in held.items():
                 product = yield from self._session._catalogue.find(code)
-                part = min(size, product.max_order_quantity) * (1 if side == "LONG" else -1)
+                most = size if product.max_order_quantity is None else product.max_order_quantity
+                part = min(size, most) * (1 if side == "LONG" else -1)
                 try:
                     order = close_position(product.symbol, part, hedge=is_hedged(row))
                     yield from self._session._place([order], vault_address=self._vault)

@@ -122,7 +122,7 @@ class PreTradeChecks:
             return []
         leverage = Decimal(action["leverage"])
         failures = check_leverage(product, leverage)
-        if failures or all(leverage <= tier.max_leverage for tier in product.tiers):
+        if failures or all(leverage <= (tier.max_leverage or leverage) for tier in product.tiers or ()):
             return failures
         # Between the limits of the tiers it depends on what the position and its orders could reach in one direction.
         sides = {"BUY": Decimal(0), "SELL": Decimal(0)}

@@ -224,9 +224,9 @@ class TradingFlows:
         rounded = product.round_quantity(worth / at, "down")
         if not rounded:
             least = plain_text(product.step_size * at)
-            said = f"value {worth} is less than one step of {product.step_size} {product.base_currency}, {least} USDC"
+            said = f"value {worth} is less than one step of {product.step_size} {product.base}, {least} USDC"
             raise InputError(said, field="value", rule="stepSize", value=value, nearest=(least,))
-        name = f"quantity {rounded} {product.base_currency}"
+        name = f"quantity {rounded} {product.base}"
         return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
 
     def _place(

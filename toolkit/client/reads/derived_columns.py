@@ -45,15 +45,16 @@ def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: b
 def legs(
     positions: Sequence[Mapping[str, Any]],
     equity: Decimal | None,
-    tiers: Mapping[str, Sequence[MarginTier]],
+    tiers: Mapping[str, Sequence[MarginTier] | None],
     *,
     exact: bool,
 ) -> pd.DataFrame:
     """Return one row per open leg (long or short side) of the positions, with the columns of LEG_COLUMNS.
 
     `positions` are rows of the positions query as `frames.values_of` returns them, `equity` the account's equity in
-    USDC, `tiers` the margin tiers by symbol. Liquidation prices are NA where the tiers, or for a cross position the
-    equity, are not known, or no price liquidates, in hedge mode both legs share one.
+    USDC, `tiers` the margin tiers by symbol. Liquidation prices are NA where no price liquidates, and where the tiers
+    are not known. For a cross position that is also so without the equity and the tiers of the other cross positions.
+    In hedge mode both legs share one.
     """
     from .frames import typed
 
@@ -119,29 +120,34 @@ def isolated_equity(row: Mapping[str, Any]) -> Decimal:
     return _amount(row["assigned_margin"]) + pnl_of(row, _amount(row["mark_price"]))
 
 
-def maintenance_of(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal:
-    """Return the maintenance margin of both legs of a position, 0 without tiers."""
+def maintenance_of(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal | None:
+    """Return the maintenance margin of both legs of a position, None where its tiers are not known."""
     mark, sizes = _amount(row["mark_price"]), (_amount(row["long_size"]), abs(_amount(row["short_size"])))
-    return sum((margin.maintenance_margin(size * mark, tiers) for size in sizes if size and tiers), _ZERO)
+    held = [size for size in sizes if size]
+    if held and not tiers:
+        return None
+    return sum((margin.maintenance_margin(size * mark, tiers or ()) for size in held), _ZERO)
 
 
 def _available_margin(
-    rows: Sequence[Mapping[str, Any]], equity: Decimal | None, tiers: Mapping[str, Sequence[MarginTier]]
+    rows: Sequence[Mapping[str, Any]], equity: Decimal | None, tiers: Mapping[str, Sequence[MarginTier] | None]
 ) -> dict[str, Decimal]:
     """Return the margin available to each position by symbol, in USDC, before its own profit or loss.
 
     Isolated: its assigned margin. Cross: the equity without isolated positions and without the maintenance margin of
     the other cross positions. The position's own profit is taken out because it moves with the price being solved for.
+    No cross position has any where one of them has a maintenance margin that is not known.
     """
     cross = [row for row in rows if row["margin_mode"] == "CROSS"]
     isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
     maintenance = {row["symbol"]: maintenance_of(row, tiers.get(row["symbol"])) for row in cross}
     available: dict[str, Decimal] = {}
+    known = {symbol: needed for symbol, needed in maintenance.items() if needed is not None}
     complete = all(row["margin_mode"] is not None and row["mark_price"] is not None for row in rows)
-    if equity is not None and complete:
-        free = equity - sum(map(isolated_equity, isolated), _ZERO) - sum(maintenance.values(), _ZERO)
+    if equity is not None and complete and len(known) == len(maintenance):
+        free = equity - sum(map(isolated_equity, isolated), _ZERO) - sum(known.values(), _ZERO)
         profits = {row["symbol"]: pnl_of(row, _amount(row["mark_price"])) for row in cross}
-        available = {symbol: free + maintenance[symbol] - profit for symbol, profit in profits.items()}
+        available = {symbol: free + known[symbol] - profit for symbol, profit in profits.items()}
     assigned = {row["symbol"]: row["assigned_margin"] for row in isolated if row["assigned_margin"] is not None}
     return available | assigned
 

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...environments import LOCAL
-from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct
+from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct, warn
 from ...numerals import moment
+from ...product_rows import missing_words, product_rows
 from ...products import Product, ProductTable
 from ...protocol.enums import ENUMS, PositionMode
 from ...protocol.reads.door import Door, admit, rows_of
@@ -285,9 +286,11 @@ class Reader:
         from ..reads import frames
 
         if endpoint.record is ProductMeta.declared:
-            entrance = self._session._catalogue.door
-            products = [readable_products(page, entrance) for page in pages]
-            return frames.frame(endpoint, products, exact=exact, entrance=entrance)
+            # The catalogue says what is missing, and leaves out the rows that are no products.
+            understood = [self._session._catalogue.understood(page) for page in pages]
+            products = frames.frame(endpoint, understood, exact=exact)
+            products.attrs["raw"] = frames.InfoAnswer(pages)
+            return products
         make = partial(frames.frame, endpoint, pages, exact=exact, entrance=self.door)
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
@@ -370,23 +373,6 @@ def meta_rows(rows: Any) -> list[Any]:
     return flat
 
 
-def readable_products(page: bytes, entrance: Door) -> bytes:
-    """Return a product list without the rows that can't be read as a Product, each one causes a warning."""
-    import msgspec
-
-    from .frames import data_of
-
-    data = data_of(page)
-    if not isinstance(data, dict) or not isinstance(data.get("perpProducts"), list):
-        return page
-    entrance.look(ProductMeta.declared, data["perpProducts"])
-    readable = {str(product.code) for product in ProductTable.from_meta(data).values()}
-    rows = [row for row in data["perpProducts"] if isinstance(row, dict) and str(row.get("code")) in readable]
-    if len(rows) == len(data["perpProducts"]):
-        return page
-    return msgspec.json.encode({"code": 0, "message": "success", "data": {**data, "perpProducts": rows}})
-
-
 PATH = ENDPOINTS["products"].path
 KEEP_MS = 60_000
 """How long a product list is used before it is fetched again."""
@@ -400,7 +386,9 @@ class Catalogue:
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
         self.door = Door()
-        """Gives each warning about the products once."""
+        """Gives each warning about margin tables and currencies once."""
+        self._told: set[str] = set()
+        """Keys of what was said about the products."""
         self.known: ProductTable | None = None
         """The list that was fetched last, however old, None before the first time."""
         self._fetched_ms = 0
@@ -433,14 +421,46 @@ class Catalogue:
     def fetch(self) -> Flow[ProductTable]:
         """Fetch the list now, and return it."""
         envelope = yield from read(Fetch("GET", PATH))
-        rows = envelope.data.get("perpProducts") if isinstance(envelope.data, dict) else None
-        if not isinstance(rows, list):
+        if product_rows(envelope.data) is None:
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
-        for record, found in (
-            (ProductMeta.declared, rows),
-            *((META_RECORDS[n], meta_rows(envelope.data.get(n))) for n in META_RECORDS),
-        ):
-            self.door.look(record, found)
-        self.known = table = ProductTable.from_meta(envelope.data)
+        self.known = table = self.read(envelope.data)
         self._fetched_ms = yield Now()
         return table
+
+    def read(self, data: Any, on_missing: Callable[[str], None] = warn) -> ProductTable:
+        """Return the products of product-meta's data.
+
+        What can't be read causes a warning, once a session. `on_missing` is told once which fields the venue does not
+        send, and what is not checked without them (default: a warning).
+        """
+        for name, record in META_RECORDS.items():
+            self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
+        table = ProductTable.from_meta(data, tell=self._tell)
+        self._tell_missing(table, on_missing)
+        return table
+
+    def understood(self, page: bytes) -> bytes:
+        """Return an answer with the rows that are products, without the values that can't be read. Warns as `read`."""
+        import msgspec
+
+        from .frames import data_of
+
+        data = data_of(page)
+        if product_rows(data) is None:
+            return page
+        table = ProductTable.from_meta(data, tell=self._tell)
+        self._tell_missing(table, warn)
+        beside = data if isinstance(data, dict) else {}
+        return msgspec.json.encode({"code": 0, "data": {**beside, "perpProducts": table.rows}})
+
+    def _tell(self, key: str, message: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            warn(message)
+
+    def _tell_missing(self, table: ProductTable, on_missing: Callable[[str], None]) -> None:
+        """Say in one sentence which fields are missing that were not said before."""
+        new = {wire: symbols for wire, symbols in table.missing(self._told).items() if wire not in self._told}
+        if new:
+            self._told |= new.keys()
+            on_missing(missing_words(new))

@@ -236,7 +236,7 @@ class TableFlows:
         from .frames import empty, indexed, joined
 
         table = yield from self._catalogue.table()
-        listed = [product.symbol for product in table.values() if product.list_status == "listed"]
+        listed = [product.symbol for product in table.values() if product.listed]
         parts = (yield from self._live("ticker", listed, exact)) if listed else [empty(RECORDS["ticker"], exact=exact)]
         return indexed(joined(parts), index)
 
@@ -308,7 +308,8 @@ class TableFlows:
         `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
 
         Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value, negative is received). The account's rates
-        come from the feed. Where it has none, and without an account, they are the product's standard rates.
+        come from the feed. Where it has none, and without an account, they are the product's standard rates, NA if the
+        venue does not publish them.
         """
         from .derived_columns import fee_rates
         from .frames import indexed
@@ -408,8 +409,9 @@ class TableFlows:
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
         margin, return_on_margin (ratio), liquidation_price, leverage, margin_mode, position_mode, realized_pnl, fees,
         created, time, account. Amounts are USDC, names are string, times datetime64[ms, UTC]. The margin is the
-        assigned one if isolated, else entry value / leverage. A liquidation price (NA where no price liquidates)
-        assumes that the marks of the other positions stay. Formulas are those of `toolkit.margin`.
+        assigned one if isolated, else entry value / leverage. A liquidation price assumes that the marks of the other
+        positions stay. It is NA where no price liquidates, and where the venue does not say which margin tiers apply.
+        Formulas are those of `toolkit.margin`.
         `session.info.positions()` returns the venue's record.
 
         >>> _ = session.buy("BTCUSDC", "0.01")

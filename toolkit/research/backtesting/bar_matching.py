@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...orders import Order
-from ...products import Product
+from ...products import VenueProduct
 from ...venue.engine.core import Core
 from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
@@ -94,7 +94,7 @@ class Arrival(NamedTuple):
 class SymbolState:
     """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise."""
 
-    def __init__(self, core: Core, product: Product, symbol: str, received: ReceivedBars) -> None:
+    def __init__(self, core: Core, product: VenueProduct, symbol: str, received: ReceivedBars) -> None:
         self.symbol = symbol
         self.code = product.code
         self.product = product

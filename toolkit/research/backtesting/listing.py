@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import structs
 
-from ...products import MarginTables, Product
+from ...products import MarginTables, Product, VenueProduct
 from ...suggestions import check_known
 from ...venue.engine.core import Core
-from ...venue.model.genesis import Genesis, default_margin_tables, default_products
+from ...venue.model.genesis import Genesis, completed_row, default_margin_tables, default_products, derived_product
 from ..data.bars import Bars, tick_of
 
 FIELDS = {
@@ -35,7 +35,8 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
 
     A symbol that the local venue lists is that product. Another symbol gets the tick of its prices, a step that keeps
     money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
-    fields. Raises InputError for an unknown field.
+    fields. What is not known of a Product is as without it, which causes a warning. Raises InputError for an unknown
+    field.
     """
     usual, tables = _usual(tuple(bars.items()))
     if not given:
@@ -45,7 +46,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     for symbol, row in zip(bars, usual, strict=True):
         wanted = given.get(symbol) or {}
         if isinstance(wanted, Product):
-            rows.append(wanted.to_row(tables))
+            rows.append(completed_row(wanted, row, tables))
             continue
         check_known(wanted, FIELDS, f"products[{symbol!r}]", "field of a product")
         changes = {
@@ -61,8 +62,7 @@ def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], Ma
     """Return the rows and tables of symbols of which nothing is given. They are shared, and never changed."""
     known = {row["symbol"]: row for row in default_products()}
     rows = [
-        known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"])
-        for number, (symbol, series) in enumerate(bars)
+        known.get(symbol) or _derived_row(symbol, 101 + number, series) for number, (symbol, series) in enumerate(bars)
     ]
     return rows, default_margin_tables()
 
@@ -78,27 +78,14 @@ def make_core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed
     return core
 
 
-def product_fields(product: Product) -> dict[str, Any]:
+def product_fields(product: VenueProduct) -> dict[str, Any]:
     """Return the fields of a product that `products=` may set, as it takes them."""
     texts = {name: format(getattr(product, name), "f") for name in FIELDS if name != "funding_interval"}
     return {**texts, "funding_interval": product.funding_interval}
 
 
-def _derived_row(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> dict[str, Any]:
+def _derived_row(symbol: str, code: int, bars: Bars) -> dict[str, Any]:
     tick = tick_of(bars)
     places = -int(tick.as_tuple().exponent)
     # tick × step must be a multiple of 0.000001, so that every fill has a value of whole micro-USDC.
-    step = Decimal(1).scaleb(-min(6 - places, 3))
-    return {
-        **like,
-        "name": symbol,
-        "symbol": symbol,
-        "code": str(code),
-        "tickSize": format(tick, "f"),
-        "stepSize": format(step, "f"),
-        "pricePrecision": max(places, 0),
-        "qtyPrecision": max(0, -int(step.as_tuple().exponent)),
-        "maxOrderQty": "1000000000",
-        "maxPositionNtnl": "100000000",
-        "baseCurrency": symbol,
-    }
+    return derived_product(symbol, code, tick, Decimal(1).scaleb(-min(6 - places, 3)))

@@ -364,7 +364,8 @@ class RunState:
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""
-        intervals = [product.funding_interval * 1000 for product in self.products.values()]
+        # Where the venue does not say how often it settles, payments are looked for once a minute.
+        intervals = [(product.funding_interval or 60) * 1000 for product in self.products.values()]
         return min(self.answered_ms // length * length + length for length in intervals)
 
     def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any], recipe: Recipe) -> Results:

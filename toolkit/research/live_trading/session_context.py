@@ -361,10 +361,14 @@ class SessionContext(Context):
 
     @property
     def margin_ratio(self) -> float:
-        """Maintenance margin of the open positions over the wallet's equity, by a query of the positions."""
+        """Maintenance margin of the open positions over the wallet's equity, by a query of the positions.
+
+        NaN where the venue does not say which margin tiers a position has.
+        """
         needed = 0.0
         for row in rows_of(self._session.positions(index=None)):
-            needed += float(maintenance_margin(str(abs(row.notional)), self._session.product(str(row.symbol)).tiers))
+            tiers = self._session.product(str(row.symbol)).tiers
+            needed += float(maintenance_margin(str(abs(row.notional)), tiers)) if tiers else NAN
         return ratio_of(needed, self._state.equity)
 
     def liquidation_price(self, symbol: str) -> float:

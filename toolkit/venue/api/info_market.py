@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
-from ...products import Product
+from ...products import Product, VenueProduct
 from ..engine.core import Core
 from ..model.constants import DAY, MINUTE_MS, RATE
 from ..model.history import Candle, FundingRate
@@ -123,7 +123,7 @@ def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     return (records.kline(listed, candle, values["interval"]) for candle in candles)
 
 
-def _listed(core: Core, values: Values) -> Product:
+def _listed(core: Core, values: Values) -> VenueProduct:
     symbol = values["symbol_name"].upper()
     for listed in core.products.values():
         if listed.symbol.upper() == symbol:
@@ -191,7 +191,7 @@ def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
     return page_of(values, len(span) + len(times), chain(newest, older), partial(records.funding_rate, core))
 
 
-def _past_rate(core: Core, listed: Product, before: past.Past, time: int) -> FundingRate:
+def _past_rate(core: Core, listed: VenueProduct, before: past.Past, time: int) -> FundingRate:
     """Return a settlement before genesis, as its premium would have made it."""
     premium_ppm = past.premium_before(before, listed.funding_interval * 1000, time)
     oracle = past.price_before(before, time)
@@ -207,7 +207,7 @@ def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
     return [_current_rate(core, listed) for listed in sorted(chosen, key=lambda listed: listed.code)]
 
 
-def _current_rate(core: Core, listed: Product) -> dict[str, Any]:
+def _current_rate(core: Core, listed: VenueProduct) -> dict[str, Any]:
     market = core.state.markets[listed.code]
     settled = core.state.history.funding_rates.get(listed.code, [])
     mean = market.premium // market.samples if market.samples else 0

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from ...errors import MalformedRequest
-from ...products import Product
+from ...products import VenueProduct
 from ..engine.core import Core
 from ..model.accounts import VenueAccount
 from ..model.history import Log
@@ -25,7 +25,7 @@ def account_of(core: Core, values: Values) -> VenueAccount | None:
     return None if address is None else core.state.accounts.get(address)
 
 
-def product_of(core: Core, values: Values, name: str = "symbol") -> Product | None:
+def product_of(core: Core, values: Values, name: str = "symbol") -> VenueProduct | None:
     """Return the product of a code parameter, None without one. Raises MalformedRequest for an unknown code."""
     code = values[name]
     if code is None:

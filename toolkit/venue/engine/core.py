@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from ...errors import InputError, VenueError
-from ...products import Product
+from ...products import VenueProduct
 from ..model.accounts import VenueAccount
 from ..model.book import Books, Triggers
 from ..model.constants import ENDED
@@ -72,7 +72,7 @@ class Core:
         recording: whether events are recorded, because something takes them. See `record_events`.
         height: height of the open block. The first block is 1.
         step_hash: hash of the current transaction or system step, "" until `tx_hash` computes it.
-        products: product code → Product, built from `state.products`.
+        products: product code → VenueProduct, built from `state.products`.
         risk_index: tables and indexes of the money rules.
         price_source: where oracle prices come from, None while they only change by hand.
         pass_time: what passes time that affects no one faster than the processes. None = nothing does.
@@ -96,7 +96,7 @@ class Core:
         """The digest of a request, or name and time of a process."""
         self.state = first_state(genesis or Genesis()) if state is None else state
         self.height = self._height()
-        self.products: dict[int, Product] = {}
+        self.products: dict[int, VenueProduct] = {}
         self.risk_index = RiskIndex()
         self.price_source: PriceSource | None = None
         self.pass_time: PassTime | None = None
@@ -116,7 +116,7 @@ class Core:
             state.accounts[address] = VenueAccount(address, created=state.time, updated=state.time)
         return state.accounts[address]
 
-    def product(self, code: int) -> Product:
+    def product(self, code: int) -> VenueProduct:
         """Return the product of a code. Raises Refused, which names the known codes, when there is none."""
         found = self.products.get(code)
         if found is None:
@@ -164,7 +164,7 @@ class Core:
         """Rebuild the Product objects after `state.products` or `state.margin_tables` changed."""
         state = self.state
         for code, row in state.products.items():
-            self.products[code] = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
+            self.products[code] = VenueProduct.from_row(row, state.margin_tables[int(row["marginTableId"])])
         marks = {code: market.mark for code, market in state.markets.items()}
         self.risk_index.rebuild_products(self.products, marks)
 

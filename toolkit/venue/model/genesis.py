@@ -5,11 +5,16 @@ Units as in `state`. Values are the venue's published rules, except those that d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from ...checks import MIN_WITHDRAWAL
+from ...errors import warn
+from ...product_rows import TIERS
+from ...products import MarginTables, Product
 from .constants import DAY, PERCENT, USDC
 
 GENESIS_TIME = 1_767_225_600_000
@@ -68,6 +73,49 @@ def default_margin_tables() -> dict[int, list[dict[str, str]]]:
         2: [_tier("0", "0.02", "25"), _tier("2000000", "0.025", "20"), _tier("5000000", "0.05", "10")],
         3: [_tier("0", "0.025", "20"), _tier("1000000", "0.05", "10")],
     }
+
+
+def derived_product(symbol: str, code: int, tick: Decimal, step: Decimal) -> dict[str, Any]:
+    """Return the ProductMeta row of a market that this venue does not list: BTCUSDC's, with this tick and step."""
+    return {
+        **default_products()[0],
+        "name": symbol,
+        "symbol": symbol,
+        "code": str(code),
+        "tickSize": format(tick, "f"),
+        "stepSize": format(step, "f"),
+        "pricePrecision": max(0, -int(tick.as_tuple().exponent)),
+        "qtyPrecision": max(0, -int(step.as_tuple().exponent)),
+        "maxOrderQty": "1000000000",
+        "maxPositionNtnl": "100000000",
+        "baseCurrency": symbol,
+    }
+
+
+def usual_row(product: Product) -> dict[str, Any]:
+    """Return the ProductMeta row that this venue has for the symbol of a product, or derives for it."""
+    known = {row["symbol"]: row for row in default_products()}
+    return known.get(product.symbol) or derived_product(
+        product.symbol, product.code, product.tick_size, product.step_size
+    )
+
+
+def completed_row(product: Product, usual: Mapping[str, Any], tables: MarginTables) -> dict[str, Any]:
+    """Return the ProductMeta row of another venue's product, for a venue that executes its orders here.
+
+    What the other venue does not say is as in the `usual` row, of which a DataWarning tells. The product's margin
+    table is added to `tables`.
+    """
+    precisions = {"pricePrecision": product.tick_scale[0], "qtyPrecision": product.step_scale[0]}
+    usual = {**usual, **precisions}
+    row = product.to_row(tables)
+    if product.tiers is None:
+        number = int(usual[TIERS])
+        tables.setdefault(number, default_margin_tables()[number])
+    taken = [f"{wire} {usual[wire]}" for wire in product.missing if wire in usual and wire not in precisions]
+    if taken:
+        warn(f"{product.symbol}: its venue does not say {', '.join(taken)}. These are the local venue's values")
+    return {**usual, **row}
 
 
 DEFAULT_PRICES = {1: "62500.0", 2: "2450.00", 3: "142.000", 4: "0.6200"}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from ...errors import InputError
-from ...products import MICRO, Product
+from ...products import MICRO, VenueProduct
 from .accounts import Position, VenueAccount
 from .constants import OWN, RATE
 
@@ -17,7 +17,7 @@ from .constants import OWN, RATE
 class RiskTable:
     """The margin table, fees and sizes of one product as integers."""
 
-    def __init__(self, product: Product) -> None:
+    def __init__(self, product: VenueProduct) -> None:
         self.product = product
         self.unit: int = product.unit
         self.max_notional: int = product.max_notional
@@ -36,7 +36,8 @@ class RiskTable:
             # A notional belongs to the tier whose floor it exceeds; −1 lets the lowest tier include a notional of 0.
             bound = floor if rows else -1
             rows.append((bound, rate, deduction))
-            leverages.append((bound, min(hundredths(tier.max_leverage), self.max_leverage)))
+            own = self.max_leverage if tier.max_leverage is None else hundredths(tier.max_leverage)
+            leverages.append((bound, min(own, self.max_leverage)))
             rate_below = rate
         self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
         """(floor, maintenance rate, deduction × RATE) from the highest tier down. The lowest has floor −1."""
@@ -90,7 +91,7 @@ class RiskIndex:
         self.moved: dict[int, int] = {}
         self.rates: dict[str, tuple[int, int, int]] = {}
 
-    def rebuild_products(self, products: Mapping[int, Product], marks: Mapping[int, int]) -> None:
+    def rebuild_products(self, products: Mapping[int, VenueProduct], marks: Mapping[int, int]) -> None:
         """Rebuild the tables after products or margin tables changed, and mark every product to be checked again."""
         self.tables = {code: RiskTable(product) for code, product in products.items()}
         self.bands = {code: {} for code in products}
@@ -99,7 +100,7 @@ class RiskIndex:
             self.holders.setdefault(code, {})
             self.clients.setdefault(code, set())
 
-    def rebuild(self, products: Mapping[int, Product], accounts: Iterable[VenueAccount]) -> None:
+    def rebuild(self, products: Mapping[int, VenueProduct], accounts: Iterable[VenueAccount]) -> None:
         """Rebuild every index from the products and accounts of a state. The tables are those of the products."""
         self.holders = {code: {} for code in products}
         self.clients = {code: set() for code in products}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import isqrt
 
-from ...products import Product
+from ...products import VenueProduct
 from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.book import Book
@@ -39,7 +39,7 @@ class Quoted:
 
     def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
         self.code = code
-        self.product: Product = core.products[code]
+        self.product: VenueProduct = core.products[code]
         self.unit, self.most_steps = self.product.unit, self.product.max_steps
         self.market = core.state.markets[code]
         self.sim: SimulatedProduct = simulation.products[code]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...checks import slippage_bound
-from ...products import Product
+from ...products import VenueProduct
 from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
@@ -41,7 +41,7 @@ NO_FILL: Fill = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")
 
 
-def position_of(core: Core, account: VenueAccount, product: Product) -> Position:
+def position_of(core: Core, account: VenueAccount, product: VenueProduct) -> Position:
     """Return an account's position in a product, opening an empty one when there is none."""
     found = account.positions.get(product.code)
     if found is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...products import Product
+from ...products import VenueProduct
 from ..engine.changes import AccountChanged
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
@@ -177,7 +177,7 @@ def _drop_uncovered_orders(core: Core) -> None:
 
 def trade_off_book(
     core: Core,
-    product: Product,
+    product: VenueProduct,
     buyer: VenueAccount,
     seller: VenueAccount,
     steps: int,
@@ -314,7 +314,7 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
 
 
 def publish_trade(
-    core: Core, product: Product, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
+    core: Core, product: VenueProduct, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
 ) -> PublicTrade:
     """Record a public trade with its candle, and return it. `side` is the taker's.
 

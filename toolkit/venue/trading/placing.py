@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...checks import Spec, min_value_failure, read_order, slippage_bound
-from ...products import Product
+from ...products import VenueProduct
 from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
@@ -112,7 +112,7 @@ def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any])
 def submit(
     core: Core,
     account: VenueAccount,
-    product: Product,
+    product: VenueProduct,
     side: int,
     steps: int,
     price_ticks: int = 0,
@@ -137,7 +137,7 @@ def submit(
 
 
 def close_out(
-    core: Core, account: VenueAccount, product: Product, side: int, steps: int, limit_ticks: int, kind: int
+    core: Core, account: VenueAccount, product: VenueProduct, side: int, steps: int, limit_ticks: int, kind: int
 ) -> VenueOrder:
     """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
 
@@ -155,7 +155,7 @@ def close_out(
 
 def read(
     core: Core, account: VenueAccount, item: Item, builder: bool, entry_ticks: int = 0, old: VenueOrder | None = None
-) -> tuple[Product, Spec]:
+) -> tuple[VenueProduct, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
     `builder` allows conditional types. `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
@@ -256,14 +256,14 @@ def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_
         check_value(product, price_ticks, order.leaves)
 
 
-def check_value(product: Product, price_ticks: int, steps: int) -> None:
+def check_value(product: VenueProduct, price_ticks: int, steps: int) -> None:
     """Refuse an order for a part of a position that is below the product's minimum value."""
     if price_ticks * steps * product.unit < product.min_value:
         failure = min_value_failure(product, price_ticks, steps)
         raise Refused(TxCode.MIN_VALUE, f"{failure.message}, or the whole position")
 
 
-def _make_order(account: VenueAccount, product: Product, spec: Spec) -> VenueOrder:
+def _make_order(account: VenueAccount, product: VenueProduct, spec: Spec) -> VenueOrder:
     return VenueOrder(
         0,
         account.address,

@@ -9,6 +9,8 @@ from ...numerals import plain_text
 
 MISSING = "–"
 """Shown instead of a missing value."""
+UNKNOWN = "unknown"
+"""Shown instead of a value that can't be computed, because the venue does not say what it takes."""
 _SMALLEST = Decimal("0.000001")
 WIDE = Context(prec=200)
 """Precise enough for the product of any two numbers that can be typed into fields."""
@@ -55,6 +57,14 @@ def trimmed(value: Decimal | None) -> str:
 def percent(value: Decimal | None, places: int = 2) -> str:
     """Return a ratio as percent: 0.0123 → "1.23 %"."""
     return MISSING if value is None else minus(f"{value * 100:,.{places}f} %")
+
+
+def countdown(left_ms: int | None) -> str:
+    """Return a time that is left as hours, minutes and seconds: "3:59:07". None is not known."""
+    if left_ms is None:
+        return UNKNOWN
+    left = left_ms // 1000
+    return f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}"
 
 
 def change(value: Decimal | None, places: int = 2) -> str:

@@ -60,7 +60,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
       setVisible(element, now);
       if (now) {
         setText(question, now.question);
-        drawPairs(preview, now.rows || view.preview || []);
+        drawPairs(preview, [...(now.rows || view.preview || []), ...(now.unchecked || [])]);
         for (const [name, part] of Object.entries(details)) setText(part, now[name]);
         setVisible(typedField, now.real);
         setText(typedLabel, `Real money. Type ${now.symbol} to confirm`);

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from ...client.orders.pretrade import ORDER_ACTIONS
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from ...orders import Order
+from ...product_rows import CHECKS, TIER_LEVERAGE, TIERS
 from .panel import Panel, can_sign
 from .watch import News
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from ...products import Product
     from ...session import Session
 
+CHECKED_FIELDS = {**dict.fromkeys(ORDER_ACTIONS, tuple(CHECKS)), "setLeverage": ("maxLeverage", TIERS, TIER_LEVERAGE)}
+"""Action → the fields of a product by which it is checked."""
 EXPIRY_MARGIN_MS = 2_000
 """A review ends this long before its request expires, so that the request still reaches the venue in time."""
 EXPIRED = "the review has expired, nothing was signed. Review the order again"
@@ -183,8 +187,17 @@ class ReviewedPanel(Panel):
             "action": json.dumps(prepared.payload, indent=1),
             "typedData": json.dumps(explained.typed_data, indent=1, default=str),
             "real": self._session.environment.is_mainnet,
+            "unchecked": self._unchecked(str(prepared.payload["type"])),
             **self._question,
         }
+
+    def _unchecked(self, action: str) -> list[list[str]]:
+        """Return the row that names what could not be checked of an action, because the venue does not say it."""
+        table = self._session._catalogue.known
+        product = None if table is None else table.get(self._question["symbol"])
+        needs = CHECKED_FIELDS.get(action, ())
+        names = [] if product is None else [wire for wire in product.unchecked if wire in needs]
+        return [["Not checked", ", ".join(names), "the venue sends no value that can be read"]] if names else []
 
     def _outdating(self, prepared: Prepared) -> News | None:
         """Return what has happened since the review began that it did not know of."""

@@ -189,7 +189,7 @@ class SessionWatch:
             table = self._session._driver.run(self._session._catalogue.fetch())
         except ToolkitError:
             return
-        unlisted = {one.symbol: one.list_status for one in table.values() if not one.listed}
+        unlisted = {one.symbol: str(one.list_status) for one in table.values() if not one.listed}
         for symbol in unlisted.keys() ^ self._unlisted.keys():
             kind = unlisted.get(symbol, "resumed")
             self._say(kind, symbol, f"trading in {symbol} is {kind}")

@@ -154,15 +154,18 @@ class Holdings:
     available: Decimal = ZERO
     cross_equity: Decimal = ZERO
     """Equity without isolated positions and their PnL."""
-    others_maintenance: Decimal = ZERO
-    """Maintenance margin of the cross positions in other products."""
-    maker: Decimal = ZERO
-    taker: Decimal = ZERO
+    others_maintenance: Decimal | None = ZERO
+    """Maintenance margin of the cross positions in other products, None where the tiers of one are not known."""
+    maker: Decimal | None = ZERO
+    """Fee rate of the account, None where neither the account nor the product has one, `taker` likewise."""
+    taker: Decimal | None = ZERO
     liquidating: bool = False
     hedge: bool = False
-    isolated: bool = False
+    isolated: bool | None = False
+    """None where there is no position, and the venue does not say whether the product has isolated margin only."""
     assigned: Decimal = ZERO
-    leverage: Decimal = DEFAULT_LEVERAGE
+    leverage: Decimal | None = DEFAULT_LEVERAGE
+    """None where none is set, and the venue does not say which is the highest."""
     long: Decimal = ZERO
     long_value: Decimal = ZERO
     short: Decimal = ZERO
@@ -283,20 +286,21 @@ class TicketFields:
     """The fields that most kinds share, with the texts for one product and draft."""
 
     def __init__(self, product: Product, draft: Draft) -> None:
-        base, tick, step = product.base_currency or product.symbol, product.tick_size, product.step_size
+        base, tick, step = product.base, product.tick_size, product.step_size
         share = "percent of the position" if draft.reduce_only else "percent of available margin"
         units = {"base": base, "notional": "USDC", "share": share}
-        least, most = trimmed(product.min_order_value), trimmed(product.max_order_quantity)
+        least, largest, slippage = product.min_order_value, product.max_order_quantity, product.max_slippage_pct
+        most = "" if largest is None else f", at most {trimmed(largest)}"
         tifs = (("", f"{draft.default_tif} (default)"), *((one, one) for one in TIFS[:-1]), ("POST_ONLY", "Post only"))
         self.price = FormField("price", "Price (USDC)", "price", title=f"tick size {tick:f}")
         self.quantity = FormField(
             "quantity", "Quantity", "quantity", control="quantity", spoken=f"Quantity, in {units[draft.quantity_as]}",
             options=(("base", base), ("notional", "USDC"), ("share", "%")),
-            title=f"step size {step:f}, at least {least} USDC, at most {most}",
+            title=f"step size {step:f}, at least {trimmed(least)} USDC{most}",
         )  # fmt: skip
         self.optional_price = self.price.but(label="Limit price (USDC)", placeholder="none: at market")
-        largest = trimmed(product.max_slippage_pct)
-        self.slippage = FormField("slippage", "Slippage (ratio)", f"0.03 (at most {largest})")
+        widest = "0.03" if slippage is None else f"0.03 (at most {trimmed(slippage)})"
+        self.slippage = FormField("slippage", "Slippage (ratio)", widest)
         self.tif = FormField("tif", "Time in force", control="select", options=tifs)
         self.reduce_only = FormField("reduce_only", "Reduce only", control="check")
         self.trigger_by = FormField("trigger_by", "Trigger by", control="select", options=TRIGGERS)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import margin
 from ...client.reads.derived_columns import isolated_equity, maintenance_of
 from ...exposure import bankruptcy_ticks
 from ...products import Product
-from ..base_panel.number_format import in_units, money, percent, signed, trimmed
+from ..base_panel.number_format import UNKNOWN, in_units, money, percent, signed, trimmed
 from .draft import DEFAULT_LEVERAGE, ZERO, Draft, Holdings, PriceLevel, TicketInputs, walk
 from .validation import margin_needed
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
+
+
+class Liquidation(NamedTuple):
+    """An estimated liquidation price, None where no price liquidates. `known` is False where it can't be estimated."""
+
+    known: bool
+    price: Decimal | None = None
+
+    def text(self, tick: Decimal, none: str = "none") -> str:
+        """Return the price in ticks, `none` without one, or that it is unknown."""
+        if self.price is None:
+            return none if self.known else UNKNOWN
+        return in_units(self.price, tick)
+
+
+UNKNOWN_PRICE, NO_PRICE = Liquidation(False), Liquidation(True)
 
 
 class AccountStreams:
@@ -59,7 +75,7 @@ class AccountStreams:
         open_orders = [one for one in self.orders.rows() if one["symbol"] == product.symbol]
         # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
         resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
-        isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
+        isolated = own.get("margin_mode") == "ISOLATED" if own else product.only_isolated
         return Holdings(
             known=True,
             available=wallet["available"],
@@ -83,8 +99,8 @@ class AccountStreams:
             reducing_sells=_reducing(resting, "SELL"),
         )
 
-    def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Decimal | None:
-        """Return the estimated liquidation price of the position in a product, None without one."""
+    def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Liquidation:
+        """Return the estimated liquidation price of the position in a product."""
         return current_liquidation(product, self.holdings(product, positions), mark)
 
 
@@ -95,14 +111,22 @@ def row_of(rows: Iterable[Row], symbol: str) -> Any:
 
 def no_holdings(product: Product) -> Holdings:
     """Return what is known before the account's first data."""
-    return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
+    highest = product.max_leverage
+    leverage = None if highest is None else min(DEFAULT_LEVERAGE, highest)
+    return Holdings(leverage=leverage, maker=product.maker_fee_rate, taker=product.taker_fee_rate)
 
 
-def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal:
-    """Return the maintenance margin of the cross positions in other products."""
-    others = [row for row in rows if row["symbol"] != product.symbol and row["margin_mode"] != "ISOLATED"]
-    known = (row for row in others if row["symbol"] in products)
-    return sum((maintenance_of(row, products[row["symbol"]].tiers) for row in known), ZERO)
+def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal | None:
+    """Return the maintenance margin of the cross positions in other products, None where one is not known."""
+    total = ZERO
+    for row in rows:
+        if row["symbol"] != product.symbol and row["margin_mode"] != "ISOLATED":
+            other = products.get(row["symbol"])
+            needed = maintenance_of(row, None if other is None else other.tiers)
+            if needed is None:
+                return None
+            total += needed
+    return total
 
 
 def _reduces(order: Row) -> bool:
@@ -123,7 +147,10 @@ def _reducing(orders: Iterable[Row], side: str) -> Decimal:
 
 
 def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
-    """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names."""
+    """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names.
+
+    A value is None where it is not known. `liquidation_known` tells that from no price that liquidates.
+    """
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     sign, mark = draft.sign, market.mark or worst
     bound = _bankruptcy_price(inputs, mark)
@@ -135,7 +162,9 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     # Without a book an order is shown as if it fills at its worst price; so is a TWAP, whose parts trade in time.
     filled = quantity if rests or not levels or (draft.kind.tif and not draft.market) else taken
     notional = value + (filled - taken) * worst
-    fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
+    fee = _fee((value, holdings.taker), ((filled - taken) * worst, holdings.maker if rests else holdings.taker))
+    needed = ZERO if draft.reduce_only else margin_needed(inputs, filled, worst)
+    before = current_liquidation(product, holdings, mark)
     after = _position_after(draft, holdings, filled, notional)
     preview: dict[str, Any] = {
         "notional": notional,
@@ -145,7 +174,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
         "fills_now": taken,
         "fills": filled,
         "fee": fee,
-        "margin": ZERO if draft.reduce_only else max(ZERO, margin_needed(inputs, filled, worst)),
+        "margin": None if needed is None else max(ZERO, needed),
         "available": holdings.available,
         "leverage": holdings.leverage,
         "realized_pnl": after["realized"],
@@ -157,12 +186,22 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
         "taker": holdings.taker,
         "funding_rate": market.funding_rate,
         "funding": None if market.funding_rate is None else -after["size"] * mark * market.funding_rate,
-        "liquidation_before": current_liquidation(product, holdings, mark),
-        "liquidation_price": None,
+        "liquidation_before": before.price,
     }
-    if holdings.known:
-        preview["liquidation_price"] = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
-    return preview
+    then = UNKNOWN_PRICE
+    if holdings.known and fee is not None and preview["margin"] is not None:
+        then = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
+    return {**preview, "liquidation_price": then.price, "liquidation_known": then.known}
+
+
+def _fee(*parts: tuple[Decimal, Decimal | None]) -> Decimal | None:
+    """Return the fee of values at their rates, None where a rate is not known."""
+    total = ZERO
+    for value, rate in parts:
+        if rate is None and value:
+            return None
+        total += value * (rate or ZERO)
+    return total
 
 
 def _bankruptcy_price(inputs: TicketInputs, mark: Decimal) -> Decimal | None:
@@ -171,9 +210,10 @@ def _bankruptcy_price(inputs: TicketInputs, mark: Decimal) -> Decimal | None:
     size = holdings.reducible(draft.sign) if draft.reduce_only or not holdings.hedge else ZERO
     if not size or not holdings.known:
         return None
-    micro = round((holdings.assigned + holdings.pnl(mark) if holdings.isolated else holdings.cross_equity) * 10**6)
+    equity = holdings.assigned + holdings.pnl(mark) if holdings.isolated else holdings.cross_equity
+    parts = round(equity * product.money_scale)
     steps, mark_ticks = round(size / product.step_size), round(mark / product.tick_size)
-    return bankruptcy_ticks(draft.sign, steps, mark_ticks, product.unit, micro) * product.tick_size
+    return bankruptcy_ticks(draft.sign, steps, mark_ticks, product.unit, parts) * product.tick_size
 
 
 def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
@@ -215,11 +255,9 @@ def _effect(before: Decimal, after: Decimal) -> str:
 
 def _liquidation_price(
     product: Product, holdings: Holdings, after: Mapping[str, Any], fee: Decimal, mark: Decimal, added: Decimal
-) -> Decimal | None:
-    """Return the estimated liquidation price after the whole fill, None when there is none."""
+) -> Liquidation:
+    """Return the estimated liquidation price after the whole fill."""
     size, entry = after["size"], after["entry"]
-    if not product.tiers:
-        return None
     if holdings.hedge:
         # A closed leg has no sign, so its size before tells which one it is.
         leg = (abs(size), abs(size) * (entry or ZERO))
@@ -229,23 +267,29 @@ def _liquidation_price(
         long, short = max(size, ZERO), max(-size, ZERO)
         long_value, short_value = long * (entry or ZERO), short * (entry or ZERO)
     if not (long or short):
-        return None
+        return NO_PRICE
+    if not product.tiers or holdings.isolated is None:
+        return UNKNOWN_PRICE
     if holdings.isolated:
         # Reducing releases the assigned margin in proportion; opening adds what the order takes, less its fee.
         share = ZERO if abs(size) >= abs(after["before"]) else holdings.assigned * abs(size) / abs(after["before"])
         collateral = share or holdings.assigned + max(added - fee, ZERO)
+    elif holdings.others_maintenance is None:
+        return UNKNOWN_PRICE
     else:
         collateral = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
     entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
     price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], collateral, product.tiers)
-    return None if price is None or price <= 0 else price
+    return NO_PRICE if price is None or price <= 0 else Liquidation(True, price)
 
 
-def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> Decimal | None:
-    """Return the estimated liquidation price of the position as it is, None when there is none."""
+def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> Liquidation:
+    """Return the estimated liquidation price of the position as it is."""
     size = holdings.long or -holdings.short
-    if not size or not holdings.known:
-        return None
+    if not holdings.known:
+        return UNKNOWN_PRICE
+    if not size:
+        return NO_PRICE
     value = holdings.long_value if size > 0 else holdings.short_value
     now = {"size": size, "entry": value / abs(size), "realized": ZERO, "before": size}
     return _liquidation_price(product, holdings, now, ZERO, mark, ZERO)
@@ -259,7 +303,7 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
     if "slices" in preview:
         slices, quantity, interval_ms = preview["slices"]
-        each = f"{trimmed(quantity)} {product.base_currency}, one every {timedelta(milliseconds=interval_ms)}"
+        each = f"{trimmed(quantity)} {product.base}, one every {timedelta(milliseconds=interval_ms)}"
         rows.append(["Orders", str(slices), f"of about {each}"])
     if preview["worst_price"] is not None:
         worst = f"at worst {in_units(preview['worst_price'], tick)}"
@@ -267,21 +311,18 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if preview["bankruptcy_price"] is not None:
         rows.append(["Bankruptcy price", in_units(preview["bankruptcy_price"], tick), "nothing closes beyond it"])
     if preview["fills_now"]:
-        rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
-    tier = f"taker {percent(preview['taker'], 3)}, maker {percent(preview['maker'], 3)}"
-    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", tier])
-    available = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
-    rows.append(["Margin", f"{money(preview['margin'])} USDC", available])
+        rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base}", ""])
+    rows += _costs(preview)
     rows.append(["Position", preview["effect"], ""])
     if preview["realized_pnl"]:
         rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
     for name, (trigger, pnl) in preview.get("exits", {}).items():
-        about = f"at {in_units(trigger, tick)}, after fees"
+        about = f"at {in_units(trigger, tick)}, {'before' if _lacks_fees(preview) else 'after'} fees"
         if preview["margin"]:
             about += f", {percent(pnl / preview['margin'], 1)} of the margin"
         rows.append([f"At {name.replace('_', ' ')} (est.)", f"{signed(pnl)} USDC", about])
     price, before = preview["liquidation_price"], preview["liquidation_before"]
-    shown = "none" if price is None else in_units(price, tick)
+    shown = Liquidation(preview["liquidation_known"], price).text(tick)
     if before is not None:
         shown = f"{in_units(before, tick)} → {shown}"
     distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
@@ -290,3 +331,25 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
         about = f"for the position after the order, at {percent(preview['funding_rate'], 4)} of its value"
         rows.append(["Next funding (est.)", f"{signed(preview['funding'], 4)} USDC", about])
     return rows
+
+
+def _costs(preview: Mapping[str, Any]) -> list[list[str]]:
+    """Return the rows of fee and margin."""
+    rates = [f"{name} {_or_unknown(preview[name], lambda rate: percent(rate, 3))}" for name in ("taker", "maker")]
+    fee = _or_unknown(preview["fee"], lambda amount: f"{money(amount)} USDC")
+    margin_text = _or_unknown(preview["margin"], lambda amount: f"{money(amount)} USDC")
+    leverage = _or_unknown(preview["leverage"], lambda factor: f"{trimmed(factor)}x")
+    available = f"of {money(preview['available'])} available, {leverage}"
+    if preview["leverage"] is None:
+        available += " leverage, so it is not checked"
+    elif preview["fee"] is None:
+        available += ", without the fee"
+    return [["Fee (est.)", fee, ", ".join(rates)], ["Margin", margin_text, available]]
+
+
+def _lacks_fees(preview: Mapping[str, Any]) -> bool:
+    return preview["fee"] is None or preview["taker"] is None
+
+
+def _or_unknown(value: Decimal | None, write: Callable[[Decimal], str]) -> str:
+    return UNKNOWN if value is None else write(value)

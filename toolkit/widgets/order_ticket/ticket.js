@@ -169,9 +169,10 @@ function render({ model, el }) {
         one.button.disabled = !form().picksPrice || value === "–";
         one.button.setAttribute("aria-label", `${one.name} ${value}${form().picksPrice ? ", use as price" : ""}`);
       }
-      setAttribute(leverage, "placeholder", `${view.leverage || "–"}x`);
-      setText(mode, view.isolated ? "isolated" : "cross");
-      setAttribute(mode, "aria-label", `Margin mode ${view.isolated ? "isolated, change to cross" : "cross, change to isolated"}`);
+      setAttribute(leverage, "placeholder", view.leverage ? `${view.leverage}x` : "unknown");
+      const held = view.isolated === null ? "unknown" : view.isolated ? "isolated" : "cross";
+      setText(mode, view.isolated === null ? "margin mode unknown" : held);
+      setAttribute(mode, "aria-label", `Margin mode ${held}, change to ${view.isolated ? "cross" : "isolated"}`);
       drawProblems(view);
 
       const sending = model.get("phase") === "sending";

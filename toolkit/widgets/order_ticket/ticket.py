@@ -18,6 +18,7 @@ from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, Ticke
 from .holdings import AccountStreams, no_holdings, preview_view
 from .order_kinds import KINDS, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
+from .validation import NO_LEVERAGE
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -144,7 +145,8 @@ class OrderTicket(ReviewedPanel):
         The keys are notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price
         (where it bounds what closes), fills_now and fills (base units), fee. The key margin is what the order takes
         from the available margin, fees included. Further keys: available, leverage, realized_pnl, size_before,
-        size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill).
+        size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill). Without
+        liquidation_known it can't be estimated. Fee, margin and leverage are None where they are not known.
         """
         return dict(self._validate().preview)
 
@@ -194,7 +196,9 @@ class OrderTicket(ReviewedPanel):
         with self._guard:
             largest = self._kind.largest_quantity(self._inputs())
         if largest is None:
-            raise InputError("a share needs a price and the account's data", field="price", rule="required", value=None)
+            known = self._holdings.leverage is not None
+            words = "a share needs a price and the account's data" if known else NO_LEVERAGE
+            raise InputError(words, field="price" if known else "quantity", rule="required", value=None)
         quantity = self._product.round_quantity(largest * min(max(percent, 0), 100) / 100, "down")
         self.take(in_base(format(quantity, "f")))
 
@@ -320,7 +324,7 @@ class OrderTicket(ReviewedPanel):
             "account": short(str(session.account or "")),
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
             "market": {name: grouped(price) for name, price in prices.items()},
-            "leverage": trimmed(self._holdings.leverage),
+            "leverage": "" if self._holdings.leverage is None else trimmed(self._holdings.leverage),
             "isolated": self._holdings.isolated,
             "typed": {name: getattr(self, name) for name in _TEXTS},
             "problems": [problem.view() for problem in validation.problems],

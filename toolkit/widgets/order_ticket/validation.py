@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 from ... import margin
@@ -26,6 +27,9 @@ FIELDS = {**ARGUMENTS, "ordType": "order_type", "clOrdId": "client_id", "symbolC
 """Wire name → field of the ticket."""
 MICRO = Decimal("0.000001")
 MAX_CLIENT_ID = 2**63 - 1
+MOST_STEPS = 2**63 - 1
+"""Where the search for what the margin allows ends in a product without a largest quantity."""
+NO_LEVERAGE = "a share needs your leverage, which is not known: none is set, and the venue sends no maxLeverage"
 EXITS = {"take_profit": 1, "stop_loss": -1}
 """Field → +1 if it lies in the direction of the position's profit."""
 
@@ -142,6 +146,8 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
     if not inputs.holdings.known:
         return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
     most = max_quantity(inputs, worst)
+    if most is None:
+        return Problem("quantity", "leverage", f"{NO_LEVERAGE}. Give a quantity or an amount in USDC")
     what = "position" if draft.reduce_only else "available margin"
     return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price)
 
@@ -160,12 +166,18 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     return Problem("quantity", "stepSize", message, choices)
 
 
-def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
-    """Return the largest quantity that the position (reduce-only) or the available margin allows."""
+def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal | None:
+    """Return the largest quantity that the position (reduce-only) or the available margin allows.
+
+    None where that takes the leverage, which is not known.
+    """
     product = inputs.product
     if inputs.draft.reduce_only:
         return inputs.holdings.reducible(inputs.draft.sign)
-    return product.step_size * max_affordable_steps(inputs, product.max_steps + 1, worst)
+    if inputs.holdings.leverage is None:
+        return None
+    most = MOST_STEPS if product.max_steps is None else product.max_steps
+    return product.step_size * max_affordable_steps(inputs, most + 1, worst)
 
 
 def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
@@ -218,20 +230,25 @@ def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[Ti
     return inputs._replace(draft=dataclasses.replace(draft, **prices)), problems
 
 
-def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal) -> dict[str, tuple[Decimal, Decimal]]:
-    """Return (trigger price, PnL expected there after the fees of both fills) for each exit of the draft."""
-    found = {}
+def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal | None) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return (trigger price, PnL expected there after the fees of both fills) for each exit of the draft.
+
+    It is the PnL before fees where these are not known.
+    """
+    found, fee = {}, preview["fee"]
+    if fee is None or taker is None:
+        fee = taker = ZERO
     for name in EXITS:
         trigger = plain_decimal(getattr(draft, name))
         if trigger is not None:
             moved = draft.sign * (trigger - preview["price"]) * preview["fills"]
-            found[name] = (trigger, moved - preview["fee"] - taker * trigger * preview["fills"])
+            found[name] = (trigger, moved - fee - taker * trigger * preview["fills"])
     return found
 
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
     """Return a problem for every account rule that an order breaks. `worst` is the worst price it may trade at."""
-    draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     if draft.reduce_only:
         # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
@@ -242,9 +259,9 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
         return [Problem("side", "liquidation", "the account is being liquidated, so only reducing orders are accepted")]
     need = _need_of(inputs, quantity, worst)
     problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
-    margin_micro = need.margin_micro(inputs)
-    if margin_micro > _micro(holdings.available):
-        problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_micro) / 10**6))
+    margin_parts = need.margin_parts(inputs)
+    if margin_parts is not None and margin_parts > _parts(product, holdings.available):
+        problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_parts) / product.money_scale))
     return problems
 
 
@@ -287,9 +304,9 @@ def cover(holdings: Holdings, sign: int) -> Decimal:
     return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
 
 
-def _micro(amount: Decimal) -> int:
-    """Return an amount of USDC in micro-USDC."""
-    return round(amount * 10**6)
+def _parts(product: Product, amount: Decimal) -> int:
+    """Return an amount of USDC in the parts in which the product's values are counted."""
+    return round(amount * product.money_scale)
 
 
 class _Need(NamedTuple):
@@ -300,26 +317,34 @@ class _Need(NamedTuple):
     taken: int
     paid: int
 
-    def margin_micro(self, inputs: TicketInputs) -> int:
-        """Return the available margin that the order takes, micro-USDC: initial margin, fees, immediate losses."""
-        rule, holdings, unit = self.rule, inputs.holdings, inputs.product.unit
+    def margin_parts(self, inputs: TicketInputs) -> int | None:
+        """Return the available margin that the order takes, in parts: initial margin, fees, immediate losses.
+
+        None where the leverage is not known. Without the fees where their rates are not known.
+        """
+        rule, holdings, product = self.rule, inputs.holdings, inputs.product
+        if holdings.leverage is None:
+            return None
         need = rule.margin - self.standing.initial() - rule.freed + rule.loss
         if not self.taken:
             return need
-        fee = rounded_up(Decimal(self.paid * unit) * max(holdings.maker, holdings.taker, ZERO) / 10**6)
+        rate = max(holdings.maker or ZERO, holdings.taker or ZERO, ZERO)
+        fee = rounded_up(Decimal(self.paid * product.unit) * rate / product.money_scale)
         # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
-        return need + _micro(fee) + (self.taken + 1) + (self.taken if holdings.isolated else 0)
+        micro = (self.taken + 1) + (self.taken if holdings.isolated else 0)
+        return need + _parts(product, fee + micro * MICRO)
 
 
 def _standing(inputs: TicketInputs, mark: int) -> Standing:
     """Return what the account holds in the ticket's product, in the integers of the venue's rule."""
     holdings, product = inputs.holdings, inputs.product
-    step_value = mark * product.unit
+    step_value, parts = mark * product.unit, partial(_parts, product)
     longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))
-    buys, sells = (sum(_micro(price * size) for price, size in one) for one in (holdings.buys, holdings.sells))
-    pnl = (longs - shorts) * step_value - _micro(holdings.long_value) + _micro(holdings.short_value)
-    equity = _micro(holdings.assigned) + pnl if holdings.isolated else None
-    leverage = int(holdings.leverage * 100)
+    buys, sells = (sum(parts(price * size) for price, size in one) for one in (holdings.buys, holdings.sells))
+    pnl = (longs - shorts) * step_value - parts(holdings.long_value) + parts(holdings.short_value)
+    equity = parts(holdings.assigned) + pnl if holdings.isolated else None
+    # Without a known leverage only the rule's `reach` is used, which does not depend on it.
+    leverage = int((holdings.leverage or Decimal(1)) * 100)
     return Standing(longs, shorts, buys, sells, step_value, leverage, holdings.hedge, equity)
 
 
@@ -340,13 +365,13 @@ def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
 
 def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
     product, holdings = inputs.product, inputs.holdings
-    notional = Decimal(need.rule.reach) / 10**6
-    if notional > product.max_position_notional:
-        most = f"maxPositionNtnl {money(product.max_position_notional)} of {product.symbol}"
+    notional, largest = Decimal(need.rule.reach) / product.money_scale, product.max_position_notional
+    if largest is not None and notional > largest:
+        most = f"maxPositionNtnl {money(largest)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
         return [Problem("quantity", "maxPositionNtnl", message)]
     limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
-    if limit is None or holdings.leverage <= limit:
+    if limit is None or holdings.leverage is None or holdings.leverage <= limit:
         return []
     allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
     return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
@@ -356,28 +381,30 @@ def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
     """Report an isolated position that would be below its maintenance margin after it has grown."""
     product, standing, sign = inputs.product, need.standing, inputs.draft.sign
     equity = grown_equity(standing, sign, need.taken, need.paid * product.unit)
-    if equity is None or not product.tiers:
+    if equity is None or not product.tiers or inputs.holdings.leverage is None:
         return []
     legs = (standing.longs + (need.taken if sign > 0 else 0), standing.shorts + (need.taken if sign < 0 else 0))
-    values = (Decimal(size * standing.step_value) / 10**6 for size in legs)
+    values = (Decimal(size * standing.step_value) / product.money_scale for size in legs)
     maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
-    if equity > _micro(maintenance):
+    if equity > _parts(product, maintenance):
         return []
-    have, advice = money(Decimal(equity) / 10**6), "Add margin to it before it grows"
+    have, advice = money(Decimal(equity) / product.money_scale), "Add margin to it before it grows"
     message = (
         f"the isolated position would have {have} USDC and need {money(maintenance)} of maintenance margin. {advice}"
     )
     return [Problem("quantity", "maintenance margin", message)]
 
 
-def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
+def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal | None:
     """Return the available margin in USDC that an order takes, 0 for what the position covers.
 
     That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
+    None where the leverage is not known.
     """
     if quantity <= cover(inputs.holdings, inputs.draft.sign):
         return ZERO
-    return Decimal(_need_of(inputs, quantity, worst).margin_micro(inputs)) / 10**6
+    parts = _need_of(inputs, quantity, worst).margin_parts(inputs)
+    return None if parts is None else Decimal(parts) / inputs.product.money_scale
 
 
 def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:
@@ -398,6 +425,7 @@ def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> in
     low, high = 0, limit
     while low < high - 1:
         middle = (low + high) // 2
-        fits = margin_needed(inputs, inputs.product.step_size * middle, worst) <= inputs.holdings.available
+        needed = margin_needed(inputs, inputs.product.step_size * middle, worst)
+        fits = needed is not None and needed <= inputs.holdings.available
         low, high = (middle, high) if fits else (low, middle)
     return low

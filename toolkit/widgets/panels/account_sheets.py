@@ -10,12 +10,24 @@ from ...client.reads.derived_columns import isolated_equity, maintenance_of, net
 from ...errors import ToolkitError
 from ...numerals import time_text
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, in_units, money, percent, short, signed, trimmed
+from ..base_panel.number_format import (
+    MISSING,
+    UNKNOWN,
+    change,
+    countdown,
+    in_units,
+    money,
+    percent,
+    short,
+    signed,
+    trimmed,
+)
 from ..base_panel.panel import Panel, module
 from ..order_ticket.holdings import AccountStreams, row_of
 from .blotter import funding_row, size_text
 
 if TYPE_CHECKING:
+    from ...products import Product
     from ...session import Session
 
 SETTLED = 24
@@ -102,14 +114,18 @@ class Funding(Panel):
         if settlement_ms == self._loaded_for:
             return
         self._loaded_for = settlement_ms
-        start = settlement_ms - SETTLED * self._product.funding_interval * 1000
+        start = settlement_ms - SETTLED * self._interval_ms()
         frame = self._session.info.funding_rate_history(self._product.symbol, start=start, progress=False, exact=True)
         rows = frame.reset_index().to_dict("records")
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 
+    def _interval_ms(self) -> int:
+        """Return the time between settlements. Where it is not known, settled rates are looked for once an hour."""
+        return (self._product.funding_interval or 3600) * 1000
+
     def _make_view(self) -> dict[str, Any]:
         product, ticker, now = self._product, self.live.value, self._session._runtime.now()
-        interval_ms = product.funding_interval * 1000
+        known, interval_ms = product.funding_interval, self._interval_ms()
         due = (now // interval_ms + 1) * interval_ms
         try:
             self._load(due)
@@ -121,16 +137,16 @@ class Funding(Panel):
         own = [one for one in paid if one["symbol"] == product.symbol][-SETTLED:][::-1]
         payments = [funding_row(place, one) for place, one in enumerate(own)]
         size = net_size(held) if held is not None else _ZERO
-        left = (due - now) // 1000
         cost = None if rate is None or mark is None else -size * mark * rate
-        yearly = None if rate is None else rate * _YEAR_SECONDS / product.funding_interval
+        yearly = None if rate is None or known is None else rate * _YEAR_SECONDS / known
+        until = ("", None) if known is None else (f"{time_text(due)[:16]} UTC", due - now)
         return {
             "title": f"{product.symbol} funding",
             "rows": [
                 ["Running rate", percent(rate, 4), "settles at the end of the interval"],
-                ["A year at this rate", percent(yearly, 1), ""],
-                ["Settles in", f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}", f"{time_text(due)[:16]} UTC"],
-                ["Position", MISSING if not size else f"{trimmed(size)} {product.base_currency}", ""],
+                ["A year at this rate", UNKNOWN if known is None else percent(yearly, 1), ""],
+                ["Settles in", countdown(until[1]), until[0]],
+                ["Position", MISSING if not size else f"{trimmed(size)} {product.base}", ""],
                 ["Next payment (est.)", "none" if not size else f"{signed(cost, 4)} USDC", "negative is paid"],
             ],
             "tables": [
@@ -179,10 +195,11 @@ class LiquidationMap(Panel):
 
     def _position(self, row: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
         product, mark = self._products.find(row["symbol"]), row["mark_price"]
-        price, size = self._account.liquidation(product, mark, rows), net_size(row)
-        cells = [row["symbol"], size_text(row), in_units(mark, product.tick_size), in_units(price, product.tick_size)]
+        estimate, size, tick = self._account.liquidation(product, mark, rows), net_size(row), product.tick_size
+        price = estimate.price
+        cells = [row["symbol"], size_text(row), in_units(mark, tick), estimate.text(tick, MISSING)]
         if price is None:
-            return {"cells": [*cells, "none", ""], "bar": None}
+            return {"cells": [*cells, estimate.text(tick), ""], "bar": None}
         move = (price - mark) / mark
         bar = {"name": row["symbol"], "move": round(float(move), 4), "text": in_units(price, product.tick_size)}
         return {"cells": [*cells, change(move, 1), signed(size * (price - mark))], "bar": bar}
@@ -196,8 +213,13 @@ class LiquidationMap(Panel):
         return head + static_view.table(table["columns"], table["rows"], "no positions")
 
 
-def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mapping[str, Any]) -> list[list[str]]:
-    """Return equity and maintenance margin of the cross positions after a move of all marks, for each of SHOCKS."""
+def stress_rows(
+    rows: Iterable[Mapping[str, Any]], products: Mapping[str, Product], wallet: Mapping[str, Any]
+) -> list[list[str]]:
+    """Return equity and maintenance margin of the cross positions after a move of all marks, for each of SHOCKS.
+
+    The maintenance margin is unknown where the venue does not say the tiers of one of them.
+    """
     marked = [one for one in rows if one["mark_price"]]
     cross = [one for one in marked if one["margin_mode"] != "ISOLATED"]
     if not cross or wallet.get("equity") is None:
@@ -205,11 +227,16 @@ def stress_rows(rows: Iterable[Mapping[str, Any]], products: Any, wallet: Mappin
     own = sum((isolated_equity(one) for one in marked), _ZERO)  # 0 of cross positions
     found = []
     for shock in SHOCKS:
-        equity, needed = wallet["equity"] - own, _ZERO
+        equity, needs = wallet["equity"] - own, []
         for one in cross:
             equity += net_size(one) * one["mark_price"] * shock
             moved = {**one, "mark_price": one["mark_price"] * (1 + shock)}
-            needed += maintenance_of(moved, products.find(one["symbol"]).tiers)
+            product = products.get(one["symbol"])
+            needs.append(None if product is None else maintenance_of(moved, product.tiers))
+        if None in needs:
+            found.append([change(shock, 0), money(equity), UNKNOWN, UNKNOWN, ""])
+            continue
+        needed = sum((need for need in needs if need is not None), _ZERO)
         share = percent(needed / equity, 1) if equity > 0 else MISSING
         gone = "✖ liquidated" if equity <= needed else ""
         found.append([change(shock, 0), money(equity), money(needed), share, gone])

@@ -19,7 +19,7 @@ from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_
 from ..base_panel.panel import can_sign, confirmed, module
 from ..base_panel.review import ReviewedPanel, order_row
 from ..base_panel.watch import EVERY
-from ..order_ticket.holdings import UNTRIGGERED, AccountStreams, row_of
+from ..order_ticket.holdings import NO_PRICE, UNKNOWN_PRICE, UNTRIGGERED, AccountStreams, row_of
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -309,7 +309,9 @@ class Blotter(PositionPanel):
 
     def _position_row(self, row: Row, rows: list[Any], orders: list[Any]) -> dict[str, Any]:
         product, mark, size = self._products.get(row["symbol"]), row["mark_price"], net_size(row)
-        liquidation = self._account.liquidation(product, mark, rows) if product is not None and mark else None
+        liquidation = NO_PRICE if not mark else UNKNOWN_PRICE
+        if product is not None and mark:
+            liquidation = self._account.liquidation(product, mark, rows)
         # What it received, negative: paid, in the funding history.
         payments = [one["amount"] or _ZERO for one in self._funding.rows() if one["symbol"] == row["symbol"]]
         funding, exits = sum(payments, _ZERO), exits_of(row["symbol"], orders)
@@ -324,7 +326,7 @@ class Blotter(PositionPanel):
             "size": size_text(row),
             "entry": in_units(value / held, tick) if held else MISSING,
             "mark": in_units(mark, tick),
-            "liquidation": in_units(liquidation, tick),
+            "liquidation": liquidation.text(tick, MISSING),
             "margin": money(row["assigned_margin"] if row["margin_mode"] == "ISOLATED" else needed),
             "pnl": signed(pnl),
             "roi": change(pnl / needed) if needed else "",

@@ -173,7 +173,7 @@ class Depth(_MarketPanel):
         sides = {"bids": self.live.bids(self._levels), "asks": self.live.asks(self._levels)}
         reach = max(abs(levels[-1][0] - mid) for levels in sides.values()) or product.tick_size
         totals = {name: sum((quantity for _, quantity in levels), Decimal(0)) for name, levels in sides.items()}
-        tick, step, base = product.tick_size, product.step_size, product.base_currency
+        tick, step, base = product.tick_size, product.step_size, product.base
         words = [
             f"{in_units(totals[name], step)} {base} ({money(sum(p * q for p, q in sides[name]), 0)} USDC) {reaches} to "
             f"{in_units(sides[name][-1][0], tick)}"

@@ -221,7 +221,7 @@ class Candles(PositionPanel):
             "symbol": self._product.symbol,
             "interval": self.interval,
             "intervals": list(INTERVALS),
-            "places": self._product.price_precision,
+            "places": self._places(),
             "last": grouped(last),
             "change": change((last - first) / first) if first and last is not None else "",
             "window": span_text(len(shown) * seconds(self.interval)),
@@ -233,13 +233,18 @@ class Candles(PositionPanel):
             "review": self._review_view(),
         }
 
+    def _places(self) -> int:
+        """Return the decimals of prices on the axis."""
+        precision = self._product.price_precision
+        return self._product.tick_scale[0] if precision is None else precision
+
     def _account_view(self, mark: Any) -> dict[str, Any]:
         """Return the price lines and the fills of the account."""
         if self._account is None:
             return {"lines": [], "fills": []}
         product, symbol = self._product, self._product.symbol
         row = row_of(self._account.positions.rows(), symbol)
-        liquidation = self._account.liquidation(product, mark) if mark else None
+        liquidation = self._account.liquidation(product, mark).price if mark else None
         orders = [one for one in self._account.orders.rows() if one["symbol"] == symbol]
         fills = [one for one in self._fills.rows() if one["symbol"] == symbol]
         lines = order_lines(product, orders) + position_lines(product, row, liquidation, mark)

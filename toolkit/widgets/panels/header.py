@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base_panel.number_format import change, in_units, money, percent, trimmed
+from ..base_panel.number_format import change, countdown, in_units, money, percent, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Header(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         product, ticker, now_ms = self._product, self.live.value, self._session._runtime.now()
-        tick, base, interval_ms = product.tick_size, product.base_currency, product.funding_interval * 1000
-        left = (interval_ms - now_ms % interval_ms) // 1000
+        tick, base, seconds = product.tick_size, product.base, product.funding_interval
+        left_ms = None if seconds is None else seconds * 1000 - now_ms % (seconds * 1000)
+        until = "settled at unknown times" if left_ms is None else f"in {countdown(left_ms)}"
         price = {
             name: in_units(ticker.get(name), tick) for name in ("last", "high", "low", "mark_price", "oracle_price")
         }
-        until = f"{left // 3600}:{left % 3600 // 60:02}:{left % 60:02}"
         return {
             "title": product.symbol,
             "symbol": product.symbol,
@@ -57,7 +57,7 @@ class Header(Panel):
                 ["Mark", price["mark_price"]],
                 ["Oracle", price["oracle_price"]],
                 ["Open interest", f"{trimmed(ticker.get('open_interest'))} {base}"],
-                ["Funding", f"{percent(ticker.get('funding_rate'), 4)} in {until}"],
+                ["Funding", f"{percent(ticker.get('funding_rate'), 4)} {until}"],
             ],
         }
 
