@@ -22,6 +22,7 @@ ToolkitError
 │   ├── ActionDisabled          40280
 │   ├── AddressBanned           40281
 │   ├── BadRequest              40003  the request is malformed
+│   ├── NotServed               the venue has no such query (HTTP 404)
 │   └── UnknownCode             any other code, kept with its message
 ├── TransportError              no usable response arrived
 │   ├── NotSent                 the request was certainly not sent (refused connection, failed look-up)
@@ -189,8 +190,19 @@ class UnsupportedAction(ExchangeError, code=40201):
     """The venue does not know this action type."""
 
 
+_WHY_REJECTED = (
+    "The agent may not be approved, or the venue verifies another chain, source or verifyingContract than was signed. "
+    "The exchange's documents of April 2026 show the contract 0x0…0, its specification shows 0x0100…01"
+)
+
+
 class SignatureRejected(ExchangeError, code=40204):
     """The recovered signer is not authorised: wrong key, chain, domain or payload, or an agent without approval."""
+
+    def __init__(self, message: str, **more: Any) -> None:
+        super().__init__(message, **more)
+        if "verifyingContract" not in message:  # the venue does not say why
+            self.args = (f"{self.args[0]}. {_WHY_REJECTED}",)
 
 
 class InvalidNonce(ExchangeError, code=40207):
@@ -225,6 +237,10 @@ class AddressBanned(ExchangeError, code=40281):
 
 class UnknownCode(ExchangeError):
     """An undocumented code. Number and message are kept."""
+
+
+class NotServed(ExchangeError):
+    """The venue has no such query: it answered HTTP 404. Its message names the path."""
 
 
 EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {

@@ -175,7 +175,7 @@ REQUIRED: list[tuple[str, str, tuple[str, ...]]] = [
     ("", "data.currencies[].", ("currency", "code")),
     ("/info/account/wallet", "data[].", ("userAddr", "currency", "balance", "status", "blockTime")),
     ("/info/account/agent", "data", ("id", "masterAddress", "agentAddress", "agentName", "status", "approvedAt")),
-    ("/info/order/states", "data[].", ("ordId", "userAddr", "symbol", "side", "type", "price", "qty", "filledQty",
+    ("/info/order/states", "data[].", ("ordId", "clOrdId", "userAddr", "symbol", "side", "type", "price", "qty", "filledQty",
                                        "leaveQty", "status", "blockTime")),
     ("/info/order/events", "data[].", ("id", "ordId", "userAddr", "symbol", "side", "ordPx", "ordQty", "filledPx",
                                        "execQty", "execStatus", "blockTime")),
@@ -188,7 +188,7 @@ REQUIRED: list[tuple[str, str, tuple[str, ...]]] = [
 """Path, row and the fields without which the row says nothing: identity, time, side, size, price and status.
 
 The specification has the nine fields of a product. The files require no field of an answer. A client may refuse a row
-without one of these, by its name, and must read all other rows.
+without one of these, by its name, and must read all other rows. The client id proves whose order a row shows.
 """
 
 

@@ -24,7 +24,7 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, amount, fetch_rows
+from ..client.reads.reading import PATH, fetch_rows, known_amount
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
@@ -448,4 +448,4 @@ def _account(session: Session) -> Iterator[Finding]:
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
     rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
-    return sum((amount(row, "equity") for row in rows), Decimal(0))
+    return sum((known_amount(row, "equity", "AccountWallet") for row in rows), Decimal(0))

@@ -18,6 +18,7 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now, Reply, Sleep
+from ..io.transport import NOT_FOUND
 from ..stream.connections import ConnectionEnded, SocketConnection
 from .comparison import Difference, compare_answer, compare_envelope, compare_messages
 
@@ -31,7 +32,8 @@ _FROM_ROWS = ("vaultAddress", "txHash", "blockHeight", "agentName")
 
 @dataclass(slots=True)
 class Answered:
-    """One request and its answer. `error` says why there is no answer, or why it was not asked."""
+    """One request and its answer. `error` says why there is no answer, or why it was not asked. `served` is False for a
+    query that the venue does not have."""
 
     name: str
     method: str
@@ -42,6 +44,7 @@ class Answered:
     error: str = ""
     rows: int = 0
     published: bool = True
+    served: bool = True
     differences: list[Difference] = field(default_factory=list)
 
 
@@ -77,6 +80,9 @@ def _ask(endpoint: Endpoint, facts: Mapping[str, str]) -> Flow[tuple[Answered, l
     answered = Answered(endpoint.name, "GET", endpoint.path, query, published=endpoint.published)
     yield from _fetch(answered)
     if answered.error:
+        return answered, []
+    answered.served = answered.status != NOT_FOUND
+    if not answered.served:
         return answered, []
     answered.differences, rows = compare_answer(endpoint, answered.status, answered.body)
     answered.rows = len(rows)

@@ -43,13 +43,14 @@ class Capture:
 
     def summary(self) -> str:
         """Return the result in one sentence."""
-        asked = [one for one in self.queries if one.status]
-        fitting = sum(not any(each.published for each in one.differences) for one in asked)
+        asked = [one for one in self.queries if one.status and one.served]
+        fitting = sum(not any(each.published and not each.optional for each in one.differences) for one in asked)
         channels = [one for one in self.feed.channels if one.messages]
-        alike = sum(not one.differences for one in channels)
+        alike = sum(not _differing(one.differences) for one in channels)
+        absent = sum(not one.served for one in self.queries)
         return (
             f"{fitting} of {len(asked)} queries and {alike} of {len(channels)} channels as declared, "
-            f"{len(self.queries) - len(asked)} queries without an answer, "
+            f"{absent} queries not served, {len(self.queries) - len(asked) - absent} queries without an answer, "
             f"{len(self.feed.channels) - len(channels)} channels without a message"
         )
 
@@ -95,8 +96,14 @@ class Capture:
         if self.feed.unknown:
             yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
         yield from ("", "## Differences", "")
-        rows = ((one.where, one.field, one.declared, one.found, f"[{one.source}]") for one in self.differences)
-        yield from _table(("Where", "Field", "Declared", "Found", ""), rows)
+        yield from _differences(one for one in self.differences if not one.optional)
+        yield from ("", "## Published fields that are not there", "")
+        yield from _differences(one for one in self.differences if one.optional)
+
+
+def _differences(found: Iterable[Difference]) -> Iterable[str]:
+    rows = ((one.where, one.field, one.declared, one.found, f"[{one.source}]") for one in found)
+    return _table(("Where", "Field", "Declared", "Found", ""), rows)
 
 
 def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
@@ -138,6 +145,7 @@ def _first_symbol(body: Any) -> str:
 
 def _result(one: Answered) -> tuple[str, ...]:
     result = ("–", one.error) if one.error else (str(one.rows), _verdict(one.differences))
+    result = result if one.served else ("–", "not served")
     return one.path + _mark(one), str(one.status or "–"), *result
 
 
@@ -157,8 +165,12 @@ def _mark(one: Answered) -> str:
     return "" if one.published else " [L]"
 
 
+def _differing(differences: Sequence[Difference]) -> list[Difference]:
+    return [one for one in differences if not one.optional]
+
+
 def _verdict(differences: Sequence[Difference]) -> str:
-    count = len(differences)
+    count = len(_differing(differences))
     return f"{count} difference{'s' if count > 1 else ''}" if count else "as declared"
 
 
@@ -175,12 +187,14 @@ def _named(one: object, *names: str) -> dict[str, Any]:
 
 
 def _facts(one: Answered) -> dict[str, Any]:
-    return _named(one, "name", "path", "status", "error", "rows", "published") | {"differences": len(one.differences)}
+    return _named(one, "name", "path", "status", "error", "rows", "published", "served") | {
+        "differences": len(_differing(one.differences))
+    }
 
 
 def _channel_facts(one: ChannelCapture) -> dict[str, Any]:
     counts = {"messages": len(one.messages), "first": one.first_type, "gaps": one.gaps}
-    return _named(one, "channel", "answer") | counts | {"differences": len(one.differences)}
+    return _named(one, "channel", "answer") | counts | {"differences": len(_differing(one.differences))}
 
 
 def _few_rows(body: Any) -> Any:

@@ -26,6 +26,7 @@ from ...errors import (
     ExchangeError,
     HttpStatus,
     NotSent,
+    NotServed,
     RateLimited,
     TimedOut,
     TransportError,
@@ -51,6 +52,8 @@ PAGE_BODY, ROW_BODY = 4 << 20, 1 << 10
 TOTAL = 2.0
 """A whole request may take this many times its time-out: connecting takes up to one, the answer another."""
 COUNTED_ROWS = 5_000
+NOT_FOUND = 404
+"""HTTP status of a path that a venue does not have."""
 _CODE_LIMIT = 1 << 63
 """Codes are signed 64-bit numbers. A body with a larger one is not a venue's envelope."""
 
@@ -210,6 +213,9 @@ def read(
                 check_rows(fetch, reply.body)
                 return envelope
             data = envelope.data if isinstance(envelope.data, dict) else None
+            if reply.status == NOT_FOUND:
+                said = f"{what} is not served by this venue"
+                raise NotServed(said, code=envelope.code, data=data, action=what, http_status=reply.status)
             raise exchange_error(envelope.code, envelope.message, data=data, action=what, http_status=reply.status)
         except (TransportError, ExchangeError) as error:
             attempt += 1

@@ -10,7 +10,7 @@ from ...returns import CAPITAL_FLOWS
 from ..io.flow import Flow
 from ..orders.intents import Ledger
 from ..orders.pretrade import PreTradeChecks
-from ..reads.reading import Reader, amount, read_rows
+from ..reads.reading import Reader, amount, known_amount, read_rows
 
 DAY_MS = 86_400_000
 
@@ -55,7 +55,7 @@ class Losses:
         day, _, kept = (stored or "").partition(" ")
         begun = Base.load(kept) if kept and int(day) == now // DAY_MS else None
         rows = yield from read_rows("wallet_balances", self.checks.retry, userAddr=owner)
-        equity = sum((amount(row, "equity") for row in rows), Decimal(0))
+        equity = sum((known_amount(row, "equity", "AccountWallet") for row in rows), Decimal(0))
         since = min(base.time_ms if base else now for base in (self._first, begun))
         read = yield from self.reader().all_rows("ledger", {"account": owner}, since)
         flows = [row for row in read.rows.values() if str(row.get("bizType")) in CAPITAL_FLOWS]

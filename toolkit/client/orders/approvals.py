@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...errors import BadRequest, HttpStatus, InputError
+from ...errors import ExchangeError, HttpStatus, InputError, NotServed, warn
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
 from ..io.flow import Flow, SessionPart, subflow, trading_flow
@@ -140,10 +140,14 @@ class PermissionFlows(ActingPart):
         complete = True
         try:
             tables = [(yield from _authorisations(self._reader, ended, wallet=account))]
-        except (BadRequest, HttpStatus):
+        except (ExchangeError, HttpStatus):  # published is the query by builder alone
             complete, tables = False, []
             for builder in self._known_builders(builders):
-                tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
+                try:
+                    tables.append((yield from _authorisations(self._reader, ended, wallet=account, builder=builder)))
+                except NotServed as error:
+                    warn(f"authorisations of builders are not listed: {error}")
+                    break
         rows = [
             {"kind": "builder", "name": "", "may": _BUILDER_MAY, "status": _builder_status(row)}
             | {"address": row["agent"], "of": row["builder"]}
@@ -159,7 +163,11 @@ class PermissionFlows(ActingPart):
         return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        vaults = yield from self._reader.table("vaults", {"account": account})
+        try:
+            vaults = yield from self._reader.table("vaults", {"account": account})
+        except NotServed as error:
+            warn(f"vaults are not listed: {error}")
+            return []
         rows = []
         for row in vaults.to_dict("records"):
             leads = str(row["owner"]).lower() == account.lower()

@@ -169,7 +169,10 @@ class OrderCalls:
             result = made.results[at] if at < len(made.results) else None
             if result is None or (made.state not in OPEN and not result.accepted) or made.has_ended(at):
                 continue
-            row = yield from self._row(made, made.items[at], result)
+            try:
+                row = yield from self._row(made, made.items[at], result)
+            except errors.NotServed:
+                return  # a venue without this query shows no order, so its state stays that of the request
             if row is not None:
                 made.rows[at] = row
                 if result.order_id is None:

@@ -300,7 +300,7 @@ def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
 
 def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account."""
-    same_product = "symbol" not in row or str(row["symbol"]) == str(item.get("symbolCode"))
+    same_product = "symbol" not in row or parse_id(row["symbol"]) == parse_id(item.get("symbolCode"))
     return same_product and _same_side(row, item)
 
 

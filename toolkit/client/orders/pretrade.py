@@ -56,6 +56,7 @@ class PreTradeChecks:
                 if action.layout.endswith("bracket"):
                     # The triggers of the exits are compared with the price at which the first order opens.
                     entry = Decimal(items[0]["ordPx"]) or None
+        self.catalogue.tell_unchecked()
         if failures:
             raise CheckFailed(failures)
 

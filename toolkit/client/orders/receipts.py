@@ -13,6 +13,7 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
+from ...protocol.reads.door import whole
 from ...worked_examples import add_examples
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
@@ -357,8 +358,8 @@ def parse_tx_code(value: Any) -> int:
 def parse_id(value: Any) -> int | None:
     """Return an id that is a number or its text, None for anything else and for 0, which is no order's id."""
     try:
-        return int(value) or None
-    except (TypeError, ValueError):
+        return whole(value) or None
+    except ValueError:
         return None
 
 

@@ -300,7 +300,7 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
         return pd.Series(values, dtype=object).to_numpy(), 0
     if field.kind == "code":
         by_code = {str(code): symbol for code, symbol in symbols.items()}
-        return _texts(values, lambda value: by_code.get(str(value), read(value)))
+        return _texts(values, lambda value: by_code.get(read(value), read(value)))
     return _texts(values, read)
 
 

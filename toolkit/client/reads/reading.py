@@ -73,6 +73,13 @@ def amount(row: Row, name: str) -> Decimal:
     return Decimal(str(row.get(name) or "0"))
 
 
+def known_amount(row: Row, name: str, what: str) -> Decimal:
+    """Return an amount of a row that a decision needs. Raises BadAnswer, which names it, where it is missing."""
+    if row.get(name) in (None, ""):
+        raise BadAnswer(f"{what}: {name} is missing", body=str(dict(row)))
+    return amount(row, name)
+
+
 def is_hedged(position: Row) -> bool:
     """Return whether a position is one in hedge mode, in which a product has a long and a short leg."""
     return (ENUMS["position_mode"].text(position.get("positionMode")) or "").upper() == PositionMode.HEDGE.name
@@ -423,7 +430,7 @@ class Catalogue:
         envelope = yield from read(Fetch("GET", PATH))
         if product_rows(envelope.data) is None:
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
-        self.known = table = self.read(envelope.data)
+        self.known = table = self._table(envelope.data)
         self._fetched_ms = yield Now()
         return table
 
@@ -433,11 +440,19 @@ class Catalogue:
         What can't be read causes a warning, once a session. `on_missing` is told once which fields the venue does not
         send, and what is not checked without them (default: a warning).
         """
-        for name, record in META_RECORDS.items():
-            self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
-        table = ProductTable.from_meta(data, tell=self._tell)
+        table = self._table(data)
         self._tell_missing(table, on_missing)
         return table
+
+    def tell_unchecked(self) -> None:
+        """Say once which fields the venue does not send, where a check or a figure needs them."""
+        if self.known is not None:
+            self._tell_missing(self.known, warn)
+
+    def _table(self, data: Any) -> ProductTable:
+        for name, record in META_RECORDS.items():
+            self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
+        return ProductTable.from_meta(data, tell=self._tell)
 
     def understood(self, page: bytes) -> bytes:
         """Return an answer with the rows that are products, without the values that can't be read. Warns as `read`."""

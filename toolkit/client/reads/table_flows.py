@@ -429,6 +429,8 @@ class TableFlows:
             wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
             equity = next((row["equity"] for row in wallet), None)
         table = yield from self._catalogue.table()
+        if held:
+            self._catalogue.tell_unchecked()
         frame = legs(held, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
         frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.

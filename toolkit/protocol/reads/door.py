@@ -56,7 +56,9 @@ def read(field: RecordField, value: Any) -> Any:
         return time_ms
     if field.kind == "hash":
         return hash_text(str(value))
-    return CURRENCIES.get(str(value), str(value)) if field.kind == "currency" else str(value)
+    # A code is a number for some venues, as text or with a fraction of 0 for others.
+    text = str(value) if type(value) is str else str(whole(value)) if field.kind in ("code", "currency") else str(value)
+    return CURRENCIES.get(text, text) if field.kind == "currency" else text
 
 
 def _truth(value: Any) -> bool | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from msgspec import structs
 
+from ...client.reads.reading import known_amount
 from ...errors import InputError
 from ...limits import Book
 from ...products import Product
@@ -265,7 +266,8 @@ class RunState:
 
     def _read_balance(self) -> float:
         if rows := self._rows("wallet_balances", include_zero=True):
-            self.equity, self.balance = float(rows[0]["equity"]), float(rows[0]["balance"])
+            self.equity = float(known_amount(rows[0], "equity", "AccountWallet"))
+            self.balance = float(rows[0]["balance"])
         return self.balance
 
     def _rows(self, query: str, **given: Any) -> list[Mapping[str, Any]]:

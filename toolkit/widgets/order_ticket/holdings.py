@@ -191,7 +191,15 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     then = UNKNOWN_PRICE
     if holdings.known and fee is not None and preview["margin"] is not None:
         then = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
-    return {**preview, "liquidation_price": then.price, "liquidation_known": then.known}
+    unknown = {} if holdings.known else dict.fromkeys(OF_ACCOUNT)
+    return {**preview, "liquidation_price": then.price, "liquidation_known": then.known, **unknown}
+
+
+OF_ACCOUNT = (
+    "available", "leverage", "margin", "fee", "maker", "taker", "size_before", "size_after", "entry_after", "effect",
+    "realized_pnl", "funding",
+)  # fmt: skip
+"""What a preview says of the account: all of it is unknown until its state has arrived."""
 
 
 def _fee(*parts: tuple[Decimal, Decimal | None]) -> Decimal | None:
@@ -313,7 +321,7 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if preview["fills_now"]:
         rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base}", ""])
     rows += _costs(preview)
-    rows.append(["Position", preview["effect"], ""])
+    rows.append(["Position", preview["effect"] or "unknown", ""])
     if preview["realized_pnl"]:
         rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
     for name, (trigger, pnl) in preview.get("exits", {}).items():
@@ -339,7 +347,8 @@ def _costs(preview: Mapping[str, Any]) -> list[list[str]]:
     fee = _or_unknown(preview["fee"], lambda amount: f"{money(amount)} USDC")
     margin_text = _or_unknown(preview["margin"], lambda amount: f"{money(amount)} USDC")
     leverage = _or_unknown(preview["leverage"], lambda factor: f"{trimmed(factor)}x")
-    available = f"of {money(preview['available'])} available, {leverage}"
+    left = _or_unknown(preview["available"], money)
+    available = f"of {left} available, {leverage}"
     if preview["leverage"] is None:
         available += " leverage, so it is not checked"
     elif preview["fee"] is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...client.parent_orders.parents import ParentOrder
     from ...orders import Twap
 
-SENT, ACCEPTED, RESTING, WAITING = "SENT", "ACCEPTED", "RESTING", "WAITING"
+SENT, SUBMITTED, ACCEPTED, RESTING, WAITING = "SENT", "SUBMITTED", "ACCEPTED", "RESTING", "WAITING"
 PARTIALLY_FILLED, FILLED, CANCELED = "PARTIALLY_FILLED", "FILLED", "CANCELED"
 REJECTED, UNKNOWN, NOT_SENT = "REJECTED", "UNKNOWN", "NOT_SENT"
 
@@ -25,6 +25,7 @@ _FAILED = (REJECTED, UNKNOWN, NOT_SENT)
 _STATUS = {"NEW": RESTING, "ORDER_STATUS_UNTRIGGERED": WAITING}
 _WORDS = {
     SENT: "sent, no response yet",
+    SUBMITTED: "submitted, not confirmed yet",
     ACCEPTED: "accepted",
     RESTING: "rests in the book",
     WAITING: "waits for its trigger",
@@ -90,7 +91,10 @@ class OrderTracker:
     @property
     def status(self) -> str:
         """Status of the main order: one of the names above."""
-        return _last_status(self.events_of(0)) or self.failed or (SENT if self.receipt is None else ACCEPTED)
+        if known := _last_status(self.events_of(0)) or self.failed:
+            return known
+        # A venue that shows no orders leaves a request SUBMITTED, which is not accepted.
+        return SENT if self.receipt is None else ACCEPTED if self.receipt else str(self.receipt.state)
 
     @property
     def filled(self) -> Decimal:
@@ -153,8 +157,8 @@ def _steps(status: str) -> list[list[str]]:
     sent = ["sent", "bad" if status == NOT_SENT else "done"]
     if status in _FAILED:
         return [sent, [_WORDS[status], "bad"]]
-    accepted = ["accepted", "now" if status == SENT else "done"]
-    if status in (SENT, ACCEPTED) or status not in _WORDS:
+    accepted = ["accepted", "now" if status in (SENT, SUBMITTED) else "done"]
+    if status in (SENT, SUBMITTED, ACCEPTED) or status not in _WORDS:
         return [sent, accepted, ["filled", "later"]]
     return [sent, accepted, [_WORDS[status], {FILLED: "done", CANCELED: "bad"}.get(status, "now")]]
 

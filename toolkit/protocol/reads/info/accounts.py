@@ -31,9 +31,9 @@ class AccountWallet(Row, identity=("userAddr", "currency")):
     account: Address | None = optional("userAddr", "address of the account")
     currency: CurrencyName | None = optional("currency", "currency of the balance (always USDC)")
     balance: Money = required("balance", "cash balance, without the margin of isolated positions")
-    available: Money = required("availableBalance", "margin available for new positions and orders")
+    available: Money | None = optional("availableBalance", "margin available for new positions and orders")
     withdrawable: Money | None = optional("availableTransferBalance", "amount that can be withdrawn")
-    equity: Money = required("equity", "balance + isolated margins + unrealised PnL")
+    equity: Money | None = optional("equity", "balance + isolated margins + unrealised PnL")
     status: AccountStatusName | None = optional(
         "status", "NORMAL, or LIQUIDATING while the account is being liquidated"
     )

@@ -4,7 +4,7 @@ Source: docs/published.md, "Info API".
 """
 
 from ..endpoint import Endpoint, Param
-from ..rows import Address, Hash, Id, Money, Ms, Price, Quantity, Ratio, Row, Text, VaultStatusName, optional, required
+from ..rows import Address, Hash, Id, Money, Ms, Price, Quantity, Ratio, Row, Text, VaultStatusName, optional
 from ..sources import L
 from .parameters import DEPOSITOR, PAGE, PAGE_SIZE, VAULT_ADDRESS
 
@@ -12,7 +12,7 @@ from .parameters import DEPOSITOR, PAGE, PAGE_SIZE, VAULT_ADDRESS
 class Vault(Row, identity=("vaultAddress",)):
     """A vault."""
 
-    vault: Address = required("vaultAddress", "address of the vault")
+    vault: Address | None = optional("vaultAddress", "address of the vault")
     name: Text | None = optional("vaultName", "name of the vault")
     owner: Address | None = optional("ownerAddress", "address of the owner (leader)")
     tvl: Money | None = optional("tvl", "total value of the vault's assets")
