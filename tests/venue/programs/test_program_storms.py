@@ -259,7 +259,7 @@ def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) ->
     again = Core.load(core.dump())
     assert again.state_hash() == core.state_hash()
     kinds = {entry.kind for entry in core.state.history.ledger.records}
-    assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW"} <= kinds
+    assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW", "TRANSFER"} <= kinds
     assert storm.accepted["placeOrder"] > 50
     assert storm.accepted["vaultUpdateOwner"] > 0
 

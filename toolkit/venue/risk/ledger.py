@@ -22,6 +22,7 @@ from typing import Any
 
 from ...checks import check_withdrawal
 from ...numerals import micro_text, time_text
+from ...protocol.hexbytes import to_checksummed
 from ...returns import CAPITAL_FLOWS as CAPITAL_FLOWS
 from ..engine import arguments
 from ..engine.changes import AccountChanged
@@ -253,12 +254,13 @@ def send_usd(core: Core, context: ActionContext, action: dict[str, Any]) -> None
     its shares would gain without a deposit.
     """
     amount, to = micro(action["amount"]), str(action["to"]).lower()
+    shown = to_checksummed(to)
     if to == context.account.address:
-        raise Refused(TxCode.TRANSFER_TO_SELF, f"{to} is the sending account itself")
+        raise Refused(TxCode.TRANSFER_TO_SELF, f"{shown} is the sending account itself")
     receiver = core.state.accounts.get(to)
     if receiver is None or receiver.kind != "user":
         what = "has no account here" if receiver is None else f"is a {receiver.kind}, which takes no transfers"
-        raise Refused(TxCode.UNKNOWN_RECIPIENT, f"{to} {what}. Send to the account of a wallet")
+        raise Refused(TxCode.UNKNOWN_RECIPIENT, f"{shown} {what}. Send to the account of a wallet")
     check_covered(core, context.account, amount)
     move(core, context.account, receiver, amount, TRANSFER)
 
