@@ -14,7 +14,6 @@ import pytest
 from tests.venue.wallets import AGENT, MASTER, STRANGER, Signer
 from toolkit import ethereum
 from toolkit.environments import TESTNET_CHAIN
-from toolkit.errors import InputError
 from toolkit.protocol import signing
 from toolkit.venue import development
 from toolkit.venue.api.admission import KEYS, SlidingWindow
@@ -274,12 +273,3 @@ def test_the_refusal_of_an_unknown_wallet_names_everything_that_this_venue_verif
             said = message(post(venue, signed_for(STRANGER, action, 7, **CONTRACT)))
             for part in ("chainId 421614", f"verifyingContract {OWN}", "domain", "toolkit verify"):
                 assert part in said
-
-
-def test_the_settings_of_a_server_take_no_claims_below_one() -> None:
-    from toolkit.__main__ import build_parser
-    from toolkit.cli import venue as command
-
-    args = build_parser("venue").parse_args(["venue", "--claims-per-ip", "0"])
-    with pytest.raises(InputError, match="--claims-per-ip 0 must be 1 or more"):
-        command.settings_of(args)
