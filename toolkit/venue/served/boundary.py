@@ -141,8 +141,8 @@ class ServeSettings:
     `hosts` are names it may be called by, in addition to loopback names and the host it listens on. `origins` are those
     of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
     it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address.
-    `claims_per_ip` is the number of faucetClaim requests of one address per hour of the venue's time (default: 60), and
-    `claimed_accounts` the number of accounts that may exist and have done nothing but claim. A client has
+    `claims_per_ip` is the number of faucetClaim requests of one address per hour of the venue's time (default: 60).
+    `claimed_accounts` is the number of accounts that may have done nothing but claim (default: 10,000). A client has
     `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`
     without one. `log` takes a line for each request.
     """
