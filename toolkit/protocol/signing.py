@@ -400,7 +400,8 @@ class Alternative(NamedTuple):
 def _usual_mistakes(chain: Chain) -> tuple[Variant, ...]:
     """Return the variants that clients confuse with a chain's own, those with the fewest differences first.
 
-    They are 15 for a chain of the exchange, which bounds what a refused request costs.
+    Each has one difference, or one and the zero contract. They are nine for a chain of the exchange, which bounds what
+    a refused request costs.
     """
     chains = [chain]
     for other in (MAINNET_CHAIN, TESTNET_CHAIN):
@@ -408,12 +409,13 @@ def _usual_mistakes(chain: Chain) -> tuple[Variant, ...]:
             chains += other, Chain(chain.chain_id, other.source, other.dex_chain)
             chains.append(Chain(other.chain_id, chain.source, chain.dex_chain))
     own = Variant(chain)
-    found = (Variant(*each) for each in product(chains, (VERIFYING_CONTRACT, ZERO_CONTRACT), (False, True)))
+    found = (Variant(*each) for each in product(chains, (ZERO_CONTRACT, VERIFYING_CONTRACT), (False, True)))
 
-    def differences(one: Variant) -> tuple[int, bool]:
-        return sum(a != b for a, b in zip(one, own, strict=True)), one.contract == VERIFYING_CONTRACT
+    def differences(one: Variant) -> int:
+        return sum(a != b for a, b in zip(one, own, strict=True))
 
-    return tuple(sorted((one for one in dict.fromkeys(found) if one != own), key=differences))
+    usual = (one for one in found if 0 < differences(one) <= 1 + (one.contract == ZERO_CONTRACT))
+    return tuple(sorted(usual, key=differences))
 
 
 def alternatives(request: Request, verified: Verified, chain: Chain) -> Iterator[Alternative]:

@@ -249,6 +249,18 @@ def test_a_signature_for_something_else_is_named_with_its_wallet_and_what_this_v
         assert post(venue, signed_for(account, action, 7)).code == 0, "the nonce was not used"
 
 
+def test_of_a_flood_of_one_address_thirty_a_second_are_examined_and_all_name_what_is_verified() -> None:
+    with made() as venue:
+        requests = [signed_for(AGENT, CANCEL_ALL, nonce, **CONTRACT) for nonce in range(7, 47)]
+        named = f"{AGENT.address}, an agent of this venue, signed"
+        said = [message(post(venue, one)) for one in requests]
+        assert [named in one for one in said] == [True] * 30 + [False] * 10
+        assert all(f"verifyingContract {OWN}" in one for one in said)
+        assert all(named in message(post(venue, one, "in-process")) for one in requests)
+        venue.advance("1s")
+        assert named in message(post(venue, requests[0]))
+
+
 @pytest.mark.parametrize("changes", [CONTRACT, {"chainId": 42161}, {"dexChain": "Mainnet"}, {"name": "Exchange"}])
 def test_a_claim_for_something_else_credits_nobody_if_its_wallet_is_known(changes: dict[str, Any]) -> None:
     with made() as venue:

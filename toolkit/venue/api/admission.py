@@ -27,6 +27,8 @@ CLAIMS = 60
 CLAIM_SPAN = 3_600_000
 CLAIMED_ACCOUNTS = 10_000
 """Accounts that did nothing but claim. At 60 per hour one address needs a week for them."""
+EXAMINED = Limit(30, 1_000)
+"""Refused signatures of one address whose mistake is searched for. Each costs as much as several orders."""
 KEYS = 4_096
 """Addresses whose requests are counted, the last ones. Each of them can still only have what its limit allows."""
 OPTIONAL = tuple(name for name, action in ACTIONS.items() if action.optional)
@@ -65,7 +67,7 @@ class Admission:
     def __init__(self) -> None:
         self.claims = Limit(CLAIMS, CLAIM_SPAN)
         self.claimed_accounts = CLAIMED_ACCOUNTS
-        self._requests, self._claimed = SlidingWindow(), SlidingWindow()
+        self._requests, self._claimed, self._examined = SlidingWindow(), SlidingWindow(), SlidingWindow()
         self._admitted = 0, 0
         """The number of transactions at the last claim of a new account, and how many were admitted since."""
 
@@ -93,6 +95,10 @@ class Admission:
             raise WireError(DISABLED, f"{action} is closed here. Who runs this venue opens it, {how}")
         if action == CLAIM and peer not in IN_PROCESS:
             self._check_claim(core, peer, signer)
+
+    def may_examine(self, core: Core, peer: str) -> bool:
+        """Return whether the mistake of a refused signature is searched for."""
+        return peer in IN_PROCESS or not self._examined.wait_ms(peer, EXAMINED, core.state.time)
 
     def _check_claim(self, core: Core, peer: str, signer: str) -> None:
         """Raise WireError 40220 for a claim of an address that claimed too often, 40280 where accounts are used up.

@@ -244,15 +244,22 @@ class Gateway:
         submissions = [found for _, found in group if isinstance(found, Submission)]
         outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
         return [
-            self._respond(incoming, self._explained(found, next(outcomes))) if isinstance(found, Submission) else found
+            self._respond(incoming, self._explained(incoming, found, next(outcomes)))
+            if isinstance(found, Submission)
+            else found
             for incoming, found in group
         ]
 
-    def _explained(self, submission: Submission, outcome: Outcome | Exception) -> Outcome | Exception:
+    def _explained(
+        self, incoming: Incoming, submission: Submission, outcome: Outcome | Exception
+    ) -> Outcome | Exception:
         """Return the outcome. A refused signer that a usual mistake explains gets a refusal that names the mistake."""
         if not isinstance(outcome, WireError) or outcome.code != SIGNATURE:
             return outcome
-        alternatives = list(submission.alternatives())  # recovered before others have to wait for the lock
+        with self.venue.lock:
+            if not self.admission.may_examine(self.venue.core, incoming.peer):
+                return outcome
+        alternatives = list(submission.alternatives())  # recovered without the lock, which all others need
         with self.venue.lock:
             return mistaken(self.venue.core, submission.signer, alternatives) or outcome
 

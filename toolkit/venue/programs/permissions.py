@@ -131,14 +131,14 @@ def _master(core: Core, signer: str, action: str) -> VenueAccount:
     account, approval = core.state.accounts.get(signer), agent_of(core, signer)
     if account is not None and account.kind == "user":
         return account
-    if action == CLAIM:
-        return VenueAccount(signer, created=core.state.time, updated=core.state.time)
     remedy = "Sign with the master wallet"
     if approval is not None:
         whose = f'agent "{approval.name}" of {to_checksummed(approval.master)}'
         cause = f"It is {whose}. Agents trade, and {action} is signed by the master"
     elif grant_of(core, signer):
         cause = f"It is a builder's agent, and {action} is signed by the master"
+    elif action == CLAIM and account is None:
+        return VenueAccount(signer, created=core.state.time, updated=core.state.time)
     else:
         cause, remedy = "It has no account here, faucetClaim opens one", _check_bytes(_MASTER_SIGNATURE)
     raise rejected(signer, cause, remedy)
