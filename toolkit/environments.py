@@ -30,6 +30,10 @@ class Chain:
     dex_chain: DexChain
 
 
+VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
+"""verifyingContract of every signature, on both chains."""
+ZERO_CONTRACT = "0x" + "0" * 40
+"""The one that documents of April 2026 show. A venue recovers another signer from what is signed for it."""
 MAINNET_CHAIN = Chain(42161, "a", "Mainnet")
 TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 

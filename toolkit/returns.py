@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-CAPITAL_FLOWS = frozenset({"DEPOSIT", "FAUCET", "WITHDRAW", "VAULT_DEPOSIT", "VAULT_WITHDRAW", "VAULT_REBALANCE"})
+CAPITAL_FLOWS = frozenset(
+    {"DEPOSIT", "FAUCET", "WITHDRAW", "TRANSFER", "VAULT_DEPOSIT", "VAULT_WITHDRAW", "VAULT_REBALANCE"}
+)
 """Kinds of ledger entries for money that its owner moves in or out."""
 
 

@@ -77,7 +77,8 @@ OURS: Mapping[str, tuple[str, ...]] = {
     "session.exchange.assign_pos_margin(symbol, amount)": (
         "add_margin", "reduce_margin", "update_isolated_margin", "futures_change_position_margin"
     ),
-    "session.exchange.withdraw(destination, amount)": ("withdraw_from_bridge", "usd_transfer"),
+    "session.exchange.withdraw(destination, amount)": ("withdraw_from_bridge",),
+    "session.exchange.usd_send(to, amount)": ("usd_transfer",),
     "session.exchange.vault_deposit(vault, amount)": ("vault_usd_transfer",),
     "session.exchange.approve_agent()": ("add_agent",),
     "session.order_book(symbol)": (

@@ -162,6 +162,8 @@ assign_pos_margin: _ = session.exchange.set_margin_mode("BTCUSDC", "ISOLATED") ;
 approve_agent: session.exchange.approve_agent(validity_seconds=86_400).status → 'ACCEPTED'
 withdraw: session.exchange.withdraw(session.account, "100").status → 'ACCEPTED'
 faucet_claim: session.exchange.faucet_claim().status → 'ACCEPTED'
+usd_send: {other} ; session.venue.control.enable("usdSend") ;
+    session.exchange.usd_send(other.account, "25").status → 'ACCEPTED'
 bind_referral: {other} ; session.exchange.bind_referral(other.info.referral_code()["code"].item()).status
     → 'ACCEPTED'
 register_builder: session.exchange.register_builder("builders").status → 'ACCEPTED'

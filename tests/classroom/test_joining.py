@@ -167,20 +167,31 @@ def test_the_pages_allow_their_one_script_and_nothing_is_kept(room: Room) -> Non
     assert (data.status_code, data.json()["code"], data.json()["data"]["time"]) == (200, 0, MANUAL_START)
 
 
-@pytest.mark.parametrize("separate", [False, True])
-@pytest.mark.parametrize(("given", "allowed"), [(None, 64 + 6 * 2), (5, 5)])
-def test_a_class_behind_one_address_may_open_six_connections_each(
-    separate: bool, given: int | None, allowed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("separate", "given", "count", "allowed"),
+    [
+        *(
+            (separate, given, 2, limits)
+            for separate in (False, True)
+            for given, limits in ((None, (76, 60)), (5, (5, 5)))
+        ),
+        (False, None, 31, (64 + 6 * 31, 2 * 31)),
+    ],
+)
+def test_a_class_behind_one_address_may_open_six_connections_and_claim_twice_each(
+    separate: bool, given: int | None, count: int, allowed: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve, served = LocalVenue.serve, []
 
     def noted(venue: LocalVenue, port: int, **options: Any) -> Any:
-        served.append((port == 0, options["host"], options["allow_remote"], options["settings"].connections_per_ip))
+        limits = options["settings"].connections_per_ip, options["settings"].claims_per_ip
+        served.append((port == 0, options["host"], options["allow_remote"], limits))
         return serve(venue, port, **options)
 
     monkeypatch.setattr(LocalVenue, "serve", noted)
-    settings = None if given is None else ServeSettings(connections_per_ip=given)
-    with toolkit.class_room(["A", "B"], market=None, separate=separate, settings=settings) as made:
+    settings = None if given is None else ServeSettings(connections_per_ip=given, claims_per_ip=given)
+    names = [f"S{number}" for number in range(count)]
+    with toolkit.class_room(names, market=None, separate=separate, settings=settings) as made:
         assert len(set(made.lesson.ports.values())) == (2 if separate else 0)
     assert served == [(True, "127.0.0.1", False, allowed)] * (2 if separate else 1)
 

@@ -66,6 +66,7 @@ CLOSED: dict[str, tuple[str, Callable[[toolkit.Session], object]]] = {
     ),
     "referral": ("referrals", lambda s: s.exchange.bind_referral("ABCDEF")),
     "withdrawal": ("withdrawals", lambda s: s.exchange.withdraw(destination=s.account, amount="100")),
+    "transfer": ("transfers", lambda s: s.exchange.usd_send(s.account, "1")),
     "vault": ("vaults", lambda s: s.exchange.vault_create("Mine", "100")),
     "deposit in a vault": ("vaults", lambda s: s.exchange.vault_deposit(s.info.vaults()["vault"].iloc[0], "100")),
 }
@@ -80,9 +81,8 @@ def test_what_is_no_trade_is_closed_until_the_teacher_opens_it(way: str) -> None
             for again in (room.unfreeze, room.teacher.venue.control.calm, lambda: None):
                 again()
                 said = refusal(attempt, ann)
-                assert ("closed in this class" in said and f"--open {program}` (code 40280)" in said) != bool(opened), (
-                    said
-                )
+                words = ("closed in this class", f"`toolkit class --open {program}`", "(code 40280)")
+                assert all(word in said for word in words) != bool(opened), said
     with (
         pytest.raises(errors.InputError, match=r"opened has 'valuts'.*vaults"),
         toolkit.class_room(["A"], opened=["valuts"]),
@@ -123,6 +123,15 @@ def test_four_wallets_of_ones_own_do_not_win_a_class(opened: tuple[str, ...]) ->
         assert (mine["return"], mine["trades"]) == (pytest.approx(0, abs=1e-12), 0)
         assert (mine["left_out"] > 1) == bool(opened)
         assert mine["equity"] == pytest.approx(10_000 + mine["left_out"])
+
+
+def test_what_students_send_each_other_is_no_return_of_the_class() -> None:
+    with toolkit.class_room(["Ann", "Bo"], held=True, market=None, opened=("transfers",)) as room:
+        ann, bo = room.join("Ann"), room.join("Bo")
+        assert ann.exchange.usd_send(bo.account, "4000").status == "ACCEPTED"
+        board = room.leaderboard().set_index("name")
+        assert board["equity"].to_dict() == {"Ann": 6_000, "Bo": 14_000}
+        assert board["return"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])

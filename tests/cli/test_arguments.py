@@ -18,6 +18,7 @@ from toolkit.errors import InputError
 SERVED: dict[str, Any] = {
     "port": 8645, "seed": 7, "start": None, "speed": 1.0, "no_market": False, "host": "127.0.0.1",
     "allow_remote": False, "allow_host": [], "allow_origin": [], "connections_per_ip": None, "log": False,
+    "claims_per_ip": None,
 }  # fmt: skip
 """Defaults of what serves a venue."""
 DEFAULTS: list[tuple[str, dict[str, Any]]] = [
@@ -28,7 +29,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
         **SERVED, "accounts": None, "balance": "10000", "mnemonic": None, "keys_file": None, "print_keys": False,
         "clock": "real", "journal": None, "sync": "full", "catch_up": "simulate", "recover": False, "control": False,
         "fault": [], "market": "usual", "follow": None, "symbols": None, "when_stale": "pause",
-        "check": False, "settle_delay": "0ms",
+        "check": False, "settle_delay": "0ms", "open": [],
     }),
     ("class", {
         **SERVED, "students": 0, "names": None, "balance": "10000", "separate": False, "journal": None, "links": None,
@@ -61,8 +62,9 @@ GIVEN: list[tuple[str, dict[str, Any]]] = [
     ("venue --port 1 --seed 2 --start 3 --speed 4.5 --no-market --host h --allow-remote --log --accounts 6 --balance 7",
      {"port": 1, "seed": 2, "start": "3", "speed": 4.5, "no_market": True, "host": "h", "allow_remote": True,
       "log": True, "accounts": 6, "balance": "7"}),
-    ("venue --allow-host a --allow-host b --allow-origin c --allow-origin d --connections-per-ip 5",
-     {"allow_host": ["a", "b"], "allow_origin": ["c", "d"], "connections_per_ip": 5}),
+    ("venue --allow-host a --allow-host b --allow-origin c --allow-origin d --connections-per-ip 5 --claims-per-ip 6",
+     {"allow_host": ["a", "b"], "allow_origin": ["c", "d"], "connections_per_ip": 5, "claims_per_ip": 6}),
+    ("venue --open usdSend", {"open": ["usdSend"]}),
     ("venue --mnemonic random --keys-file k --print-keys --clock manual --journal j --sync os --catch-up skip",
      {"mnemonic": "random", "keys_file": "k", "print_keys": True, "clock": "manual", "journal": "j", "sync": "os",
       "catch_up": "skip"}),
@@ -120,6 +122,7 @@ def test_options_are_read_with_their_types(line: str, values: dict[str, Any]) ->
     [
         *("grade", "record", "export", "sign --env local", "sign --key-env K", "verify", "sign --env x --key-env K"),
         *("venue --clock fast", "venue --sync no", "venue --catch-up no", "venue --market wild", "venue --wire x"),
+        "venue --open placeOrder",
         *("venue --when-stale x", "class --open all", "mcp --env x", "mcp --clock x", "doctor --env x", "nothing", ""),
     ],
 )

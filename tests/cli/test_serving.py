@@ -207,9 +207,10 @@ def test_a_token_of_the_variable_is_used_and_a_short_one_is_refused(
     assert drawn[0].control_token != drawn[1].control_token
     assert [one.connections_per_ip for one in drawn] == [1, 1]
     assert drawn[0].log is None
-    for count in ("0", "-1"):
-        with pytest.raises(InputError, match=f"--connections-per-ip {count} must be 1 or more"):
-            venue.settings_of(read(["venue", "--connections-per-ip", count]))
+    assert venue.settings_of(read(["venue", "--claims-per-ip", "7"])).claims_per_ip == 7
+    for option, count in (("--connections-per-ip", "0"), ("--connections-per-ip", "-1"), ("--claims-per-ip", "0")):
+        with pytest.raises(InputError, match=f"{option} {count} must be 1 or more"):
+            venue.settings_of(read(["venue", option, count]))
 
 
 def test_faults_checks_and_interventions_are_those_of_the_arguments(

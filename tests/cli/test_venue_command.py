@@ -45,11 +45,8 @@ def command(
 
 
 def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() -> None:
-    with command("--port", "0", "--seed", "3", "--accounts", "2", "--clock", "manual", "--no-market") as (
-        process,
-        address,
-        lines,
-    ):
+    options = ("--port", "0", "--seed", "3", "--accounts", "2", "--clock", "manual", "--no-market")
+    with command(*options, "--open", "usdSend") as (process, address, lines):
         text = "\n".join(lines)
         for account in (*development.masters(2), *development.agents(2)):
             assert account.address in text
@@ -60,11 +57,14 @@ def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() ->
             approve = {"type": "approveAgent", "agentAddress": AGENT.address, "agentName": "a", "validitySeconds": 0}
             cancel = Signer(AGENT).request({"type": "cancelAll", "symbolCode": 1})
             assert client.post("/api/v1/exchange", json=cancel).json()["code"] == 40204
-            body = Signer(MASTER).request({**approve, "dexChain": "Testnet"})
+            master = Signer(MASTER)
+            body = master.request({**approve, "dexChain": "Testnet"})
             assert client.post("/api/v1/exchange", json=body).json()["code"] == 0
             assert client.post("/api/v1/exchange", json=cancel).json()["code"] == 0
             [wallet] = client.get("/info/account/wallet", params={"userAddr": MASTER.address}).json()["data"]
             assert wallet["balance"] == "10000"
+            sent = master.request({"type": "usdSend", "to": development.master(1).address, "amount": "1"})
+            assert client.post("/api/v1/exchange", json=sent).json()["code"] == 0
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert process.stdout is not None

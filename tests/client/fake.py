@@ -71,6 +71,7 @@ class FakeVenue:
         self.nonces: set[int] = set()
         self.orders: dict[int, dict[str, Any]] = {}
         self.placed = 0
+        self.balance = 0
         self.reads: list[str] = []
         self.read_script: list[str] = []
         self.transactions: list[dict[str, Any]] = []
@@ -128,6 +129,7 @@ class FakeVenue:
             code, message = 40230, "insufficient margin"
             data |= {"txCode": 7, "txMsg": message}
         else:
+            self.balance += 500 * (action["type"] == "faucetClaim")
             results = []
             for item in items:
                 self.placed += 1
@@ -149,6 +151,8 @@ class FakeVenue:
             found = self.orders.get(int(query.get("clientOrderId", 0)))
             rows = [] if found is None else [self._state(found)]
             return enveloped(0, "success", {"total": len(rows), "items": rows})
+        if path == "/info/account/wallet" and self.balance:
+            return enveloped(0, "success", [{"userAddr": MASTER, "balance": str(self.balance)}])
         if path == "/info/explore/transaction/page" and self.show_transactions:
             agent = toolkit.Wallet(agent=AGENT_KEY).agent
             rows = [{**row, "signer": agent} for row in self.transactions]

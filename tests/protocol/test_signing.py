@@ -381,3 +381,47 @@ def test_s_at_half_of_the_order_is_still_low() -> None:
             with pytest.raises(BadSignature, match="malleable"):
                 signing.recover(request, TESTNET_CHAIN)
     assert 2 * curve.HALF_ORDER + 1 == curve.ORDER == ORDER
+
+
+@pytest.mark.parametrize(
+    ("chain", "r"),
+    [
+        (TESTNET_CHAIN, "0xd7ec2533ffc4cd2ad68448d7db4fe644083f1f0ab76e6e88c5f4eafd137acbf0"),
+        (MAINNET_CHAIN, "0x9579a33a1ac478a622032338bba7822dfb7794817c14125234f9704ab3c28fef"),
+    ],
+    ids=["testnet", "mainnet"],
+)
+@pytest.mark.parametrize("expiry", [None, 1_760_476_260_000])
+def test_a_transfer_is_signed_as_it_is_published(chain: Chain, r: str, expiry: int | None) -> None:
+    """The document is written by hand, and eth-account encodes and signs it."""
+    messages = pytest.importorskip("eth_account.messages", reason=ethereum.MISSING)
+    fields = (("dexChain", "string"), ("to", "address"), ("amount", "string"), ("nonce", "uint64"))
+    domain = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+    types = {"EIP712Domain": domain, "UsdTransfer": (*fields, ("expiryAfter", "uint64"))}
+    nonce = 1_760_476_200_123
+    document = {
+        "types": {kind: [{"name": name, "type": of} for name, of in pairs] for kind, pairs in types.items()},
+        "primaryType": "UsdTransfer",
+        "domain": {
+            "name": "SignTransaction",
+            "version": "1",
+            "chainId": chain.chain_id,
+            "verifyingContract": "0x0100000000000000000000000000000000000001",
+        },
+        "message": {
+            "dexChain": chain.dex_chain, "to": ADDRESS, "amount": "12.50", "nonce": nonce, "expiryAfter": expiry or 0,
+        },
+    }  # fmt: skip
+    reference = pytest.importorskip("eth_account").Account.sign_message(
+        messages.encode_typed_data(full_message=document), SECRET
+    )
+    payload = {"type": "usdSend", "to": ADDRESS, "amount": "12.50"}
+    signer = PrivateKey.from_hex(SECRET)
+    signed = signing.sign(payload, key=signer, chain=chain, nonce=nonce, expiry_after=expiry)
+    assert signed["signature"] == {"r": f"0x{reference.r:064x}", "s": f"0x{reference.s:064x}", "v": reference.v}
+    assert signing.recover(signed, chain) == signer.address
+    if expiry:
+        assert signed["signature"]["r"] == r
+    mistyped = ADDRESS.replace("C7d0", "c7d0")
+    with pytest.raises(MalformedRequest, match=r"action\.to: .*break the EIP-55 checksum"):
+        signing.sign({**payload, "to": mistyped}, key=signer, chain=chain, nonce=nonce)

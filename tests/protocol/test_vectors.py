@@ -64,7 +64,8 @@ def test_recovery_gives_the_signer(vector: dict[str, Any]) -> None:
     assert parsed.type == request["action"]["type"]
     assert signing.recover(parsed, chain) == vector["signerAddress"]
     assert signing.recover(request, chain) == vector["signerAddress"]
-    assert signing.verify(parsed, chain) == (vector["signerAddress"].lower(), bytes.fromhex(vector["digest"][2:]))
+    verified = signing.verify(parsed, chain)
+    assert (verified.signer, verified.digest.hex()) == (vector["signerAddress"].lower(), vector["digest"][2:])
 
 
 def test_the_other_chain_gives_another_signer(vector: dict[str, Any]) -> None:

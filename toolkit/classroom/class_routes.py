@@ -17,6 +17,7 @@ from dataclasses import replace
 from importlib import resources
 from typing import Any
 
+from ..venue.api.admission import CLAIMS
 from ..venue.api.gateway import Answer, Incoming, Route, enveloped, http_error, taking
 from ..venue.local import LocalVenue
 from ..venue.served.boundary import ServeSettings
@@ -94,8 +95,11 @@ def serving(
 
     Yields the addresses of the teacher's venue, where the pages are and the students join.
     """
-    if settings.connections_per_ip is None:  # a class is often behind one address
-        settings = replace(settings, connections_per_ip=64 + 6 * len(lesson.roster.students))
+    count = len(lesson.roster.students)  # a class is often behind one address
+    if settings.connections_per_ip is None:
+        settings = replace(settings, connections_per_ip=64 + 6 * count)
+    if settings.claims_per_ip is None:
+        settings = replace(settings, claims_per_ip=max(CLAIMS, 2 * count))
     first, *others = lesson.all_venues()
     functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
     with ExitStack() as stack:

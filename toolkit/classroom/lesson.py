@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import InputError, VenueError
 from ..suggestions import check_known
+from ..venue.api.admission import OPTIONAL
 from ..venue.api.gateway import Answer, Hooks, Incoming, http_error
 from ..venue.clocks import RealClock
 from ..venue.engine.commands import DISABLED, WireError
@@ -29,6 +30,7 @@ PROGRAMS = {
     "referrals": ("bindReferral",),
     "vaults": ("vaultDeposit", "vaultCreate", "vaultUpdateOwner", "vaultCreateSubVault", "vaultRebalance"),
     "withdrawals": ("withdraw",),
+    "transfers": ("usdSend",),
 }
 """Programs that are off when a class begins: they give new accounts, or money that no trade earned."""
 JOIN_PATH = "/join/"
@@ -94,6 +96,9 @@ class Lesson:
         closed = {action: name for name, actions in PROGRAMS.items() if name not in opened for action in actions}
         for venue in self.all_venues():
             venue.host.gateway.hooks = ClassRules(roster, self.seen_ms, closed)
+            for action in OPTIONAL:
+                if action not in closed:
+                    venue.control.enable(action)
         self._approve()
 
     @classmethod

@@ -44,7 +44,8 @@ def class_room(
     names, balance: the students, each of whom gets new keys and so many USDC (default: 10,000).
     separate: True gives each a venue of their own, with the same seed (default: one market for all).
     journal: file that keeps the class through a restart (default: none).
-    opened: programs that students may use: "faucet", "builders", "referrals", "vaults", "withdrawals" (default: none).
+    opened: programs that students may use: "faucet", "builders", "referrals", "vaults", "withdrawals", "transfers"
+        (default: none).
     held, start: True stops the clock at `start` (default: 2026-01-01T00:00:00Z) until `room.go_on()`.
     host, port, allow_remote: address (default: loopback, and a free port). Other hosts need `allow_remote=True`.
     settings: limits of the requests of clients, as in `served.boundary.ServeSettings`.

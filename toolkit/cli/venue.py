@@ -25,6 +25,7 @@ from ..errors import InputError
 from ..protocol.reads.feed import MAX_CONNECTIONS
 from ..session import Session, connect
 from ..venue import development
+from ..venue.api.admission import CLAIMS, OPTIONAL
 from ..venue.lab.faults import explain
 from ..venue.local import LocalVenue
 from ..venue.model.market import REGIMES
@@ -69,6 +70,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
     text = "while the followed feed is lost: pause trading, or continue at the last known book"
     add("--when-stale", choices=("pause", "continue"), default="pause", help=text)
+    text = (
+        "actions to open that are closed otherwise (default: none). With usdSend, accounts can send USDC to each other"
+    )
+    add("--open", nargs="+", default=[], choices=OPTIONAL, metavar="ACTION", help=text)
     add("--check", action="store_true", help="check all invariants after every command (slow, for tests)")
     add("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
 
@@ -106,13 +111,20 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
         f"{MAX_CONNECTIONS}, as published, and {HTTP_CONNECTIONS}, or enough for the students of a class)"
     )
     add("--connections-per-ip", type=int, metavar="N", help=text)
+    text = (
+        "faucetClaim requests that one address may send per hour of the venue's time "
+        f"(default: {CLAIMS}, or two for each student of a class if that is more)"
+    )
+    add("--claims-per-ip", type=int, metavar="N", help=text)
     add("--log", action="store_true", help="print a line for each request")
 
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
     """Return the settings of a server from the arguments. Raises InputError for invalid numbers and tokens."""
-    if args.connections_per_ip is not None and args.connections_per_ip < 1:
-        raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
+    for name in ("connections_per_ip", "claims_per_ip"):
+        given = getattr(args, name)
+        if given is not None and given < 1:
+            raise InputError(f"--{name.replace('_', '-')} {given} must be 1 or more", field=name.partition("_")[0])
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
@@ -123,6 +135,7 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
         origins=tuple(origin.rstrip("/").lower() for origin in args.allow_origin),
         control_token=token,
         connections_per_ip=args.connections_per_ip,
+        claims_per_ip=args.claims_per_ip,
         log=_print_request if args.log else None,
     )
 
@@ -165,6 +178,8 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     announce_journal(args)
     venue = _venue(args, mnemonic)
     venue.host.check = args.check
+    for action in args.open:
+        venue.control.enable(action)
     for fault in args.fault:
         print(f"fault {venue.control.add_fault(fault)!r}")
     serving = venue.serve(

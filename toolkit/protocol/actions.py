@@ -74,6 +74,8 @@ class Action:
     layout: Layout = "plain"
     typed: TypedData | None = None
     testnet_only: bool = False
+    optional: bool = False
+    """True for an action that not every venue takes. The local venue refuses it until its operator opens it."""
     fields: tuple[Field, ...] = field(init=False)
     message: str = field(init=False)
     method: str = field(init=False)
@@ -216,6 +218,14 @@ _declare(
     "faucetClaim: Master — Claim test funds (Testnet and the local venue only).",
     signed="TestnetFaucetClaim: dexChain",
     testnet_only=True,
+)
+_declare(
+    "usdSend: Master; expiryAfter — "
+    "Send USDC to another account. Not every venue takes it: a local venue refuses it until its operator opens it.",
+    Field("to", Address(), required=True, note="an account of the venue, not a vault"),
+    Field("amount", AMOUNT, required=True, note="USDC, at most 6 decimals"),
+    signed="UsdTransfer: dexChain to amount nonce expiryAfter",
+    optional=True,
 )
 _declare(
     "bindReferral: Agent — Bind the account to an inviter, once.", Field("referralCode", Text(1, 128), 1, required=True)

@@ -9,12 +9,13 @@ Source: docs/published.md, "Signatures".
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from ..environments import Chain
+from ..environments import MAINNET_CHAIN, TESTNET_CHAIN, VERIFYING_CONTRACT, ZERO_CONTRACT, Chain
 from ..errors import BadSignature, MalformedRequest, WalletError
 from ..ethereum import typed_data_hashes
 from . import curve, envelope
@@ -24,7 +25,6 @@ from .envelope import Request, Signature, Unsigned, vault_bytes
 from .fields import shown
 from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, keccak
 
-VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
 AGENT_DOMAIN, MASTER_DOMAIN = "Exchange", "SignTransaction"
 
 _HALF_ORDER_BYTES = curve.HALF_ORDER.to_bytes(32, "big")
@@ -141,30 +141,35 @@ def _type_hash(name: str, fields: tuple[tuple[str, str], ...]) -> bytes:
     return keccak(f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})".encode())
 
 
-def _domain(name: str, chain: Chain) -> dict[str, Any]:
-    return {"name": name, "version": "1", "chainId": chain.chain_id, "verifyingContract": VERIFYING_CONTRACT}
+def _domain(name: str, chain: Chain, contract: str = VERIFYING_CONTRACT) -> dict[str, Any]:
+    return {"name": name, "version": "1", "chainId": chain.chain_id, "verifyingContract": contract}
 
 
 @lru_cache(maxsize=64)
-def _domain_separator(name: str, chain: Chain) -> bytes:
-    return _struct_hash("EIP712Domain", _DOMAIN_FIELDS, _domain(name, chain))
-
-
-class _ChainHashes(NamedTuple):
-    """The constant first parts of a chain's digests, computed once."""
-
-    agent: bytes
-    agent_struct: bytes
-    master: bytes
+def _domain_separator(name: str, chain: Chain, contract: str = VERIFYING_CONTRACT) -> bytes:
+    return _struct_hash("EIP712Domain", _DOMAIN_FIELDS, _domain(name, chain, contract))
 
 
 @lru_cache(maxsize=16)
-def _chain_hashes(chain: Chain) -> _ChainHashes:
-    return _ChainHashes(
-        b"\x19\x01" + _domain_separator(AGENT_DOMAIN, chain),
-        _type_hash("Agent", _AGENT_FIELDS) + keccak(chain.source.encode()),
-        b"\x19\x01" + _domain_separator(MASTER_DOMAIN, chain),
-    )
+def _agent_struct(source: str) -> bytes:
+    """Return the constant first part of the struct that agents sign."""
+    return _type_hash("Agent", _AGENT_FIELDS) + keccak(source.encode())
+
+
+class Variant(NamedTuple):
+    """What a signature may be for. Every other variant than that of a chain itself is a mistake that clients make.
+
+    `chain` has chainId, source and dexChain, and `contract` is the verifyingContract (default: VERIFYING_CONTRACT).
+    With `swapped`, agents sign for the domain of masters, and masters for that of agents (default: False).
+    """
+
+    chain: Chain
+    contract: str = VERIFYING_CONTRACT
+    swapped: bool = False
+
+    def domain(self, is_agent: bool) -> str:
+        """Return the name of the domain, `is_agent` for what an agent signs."""
+        return AGENT_DOMAIN if is_agent is not self.swapped else MASTER_DOMAIN
 
 
 def _typed_fields(typed: TypedData, action: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -192,14 +197,24 @@ def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
 
 def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
     """Return the 32 bytes that are signed for the checked request `content` on a `chain`."""
-    hashes = _chain_hashes(chain)
-    typed = content.declaration.typed
+    return _digest(content, _content_connection(content), Variant(chain))
+
+
+def _content_connection(content: Unsigned | Request) -> bytes:
+    """Return the connectionId of what an agent signs, b"" for what a master signs."""
+    if content.declaration.typed is not None:
+        return b""
+    return _connection_id(content, WRITERS[content.declaration.type](content.action))
+
+
+def _digest(content: Unsigned | Request, connection: bytes, variant: Variant) -> bytes:
+    chain, typed = variant.chain, content.declaration.typed
     if typed is None:
-        connection = _connection_id(content, WRITERS[content.declaration.type](content.action))
-        return keccak(hashes.agent + keccak(hashes.agent_struct + connection))
-    fields = _typed_fields(typed, content.action)
-    struct = _struct_hash(typed.primary_type, fields, _typed_values(content, chain, fields))
-    return keccak(hashes.master + struct)
+        struct = keccak(_agent_struct(chain.source) + connection)
+    else:
+        fields = _typed_fields(typed, content.action)
+        struct = _struct_hash(typed.primary_type, fields, _typed_values(content, chain, fields))
+    return keccak(b"\x19\x01" + _domain_separator(variant.domain(typed is None), chain, variant.contract) + struct)
 
 
 def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
@@ -327,7 +342,7 @@ def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) 
     if named != chain.dex_chain:
         said = f"must be {chain.dex_chain} for this environment, got {shown(named)}"
         refuse("dexChain", said, "the environment's chain", named, (chain.dex_chain,))
-    for name in ("destination", "agentAddress", "builderAddress"):
+    for name in ("destination", "to", "agentAddress", "builderAddress"):
         address = action.get(name)
         if address is not None and has_wrong_checksum(address):
             said = "has letters that break the EIP-55 checksum. Compare it with its source, or write it in lower case"
@@ -353,16 +368,85 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
 
 
 class Verified(NamedTuple):
-    """The address of the `signer` in lower case, and the `digest` that was signed."""
+    """The address of the `signer` in lower case, the `digest` that was signed, and an agent's connectionId.
+
+    `connection` is b"" for what a master signs.
+    """
 
     signer: str
     digest: bytes
+    connection: bytes = b""
 
 
 def verify(request: Request, chain: Chain) -> Verified:
     """Return the signer of the parsed `request` on a `chain`, in lower case, and its digest. Raises BadSignature."""
-    signed = content_digest(request, chain)
-    return Verified("0x" + recover_bytes(signed, request.signature).hex(), signed)
+    connection = _content_connection(request)
+    signed = _digest(request, connection, Variant(chain))
+    return Verified("0x" + recover_bytes(signed, request.signature).hex(), signed, connection)
+
+
+class Alternative(NamedTuple):
+    """The `signer`, in lower case, that a signature has under another variant.
+
+    `theirs` names that variant in words, as far as it differs from the chain's own, and `own` names the chain's.
+    """
+
+    signer: str
+    theirs: str
+    own: str
+
+
+@lru_cache(maxsize=16)
+def _usual_mistakes(chain: Chain) -> tuple[Variant, ...]:
+    """Return the variants that clients confuse with a chain's own, those with the fewest differences first.
+
+    Each has one difference, or one and the zero contract. They are nine for a chain of the exchange, which bounds what
+    a refused request costs.
+    """
+    chains = [chain]
+    for other in (MAINNET_CHAIN, TESTNET_CHAIN):
+        if other != chain:  # all of another chain, its source and dexChain only, its chainId only
+            chains += other, Chain(chain.chain_id, other.source, other.dex_chain)
+            chains.append(Chain(other.chain_id, chain.source, chain.dex_chain))
+    own = Variant(chain)
+    found = (Variant(*each) for each in product(chains, (ZERO_CONTRACT, VERIFYING_CONTRACT), (False, True)))
+
+    def differences(one: Variant) -> int:
+        return sum(a != b for a, b in zip(one, own, strict=True))
+
+    usual = (one for one in found if 0 < differences(one) <= 1 + (one.contract == ZERO_CONTRACT))
+    return tuple(sorted(usual, key=differences))
+
+
+def alternatives(request: Request, verified: Verified, chain: Chain) -> Iterator[Alternative]:
+    """Yield the signers that a request has if its signature is for what clients usually confuse with the `chain`.
+
+    `verified` is what `verify` returned for the parsed `request` and the chain. The likeliest mistake comes first.
+    """
+    for one in _usual_mistakes(chain):
+        digest = _digest(request, verified.connection, one)
+        if digest == verified.digest:  # it differs only in what the action does not sign, or names itself
+            continue
+        try:
+            signer = recover_bytes(digest, request.signature)
+        except BadSignature:  # no key has this signature of this digest
+            continue
+        yield Alternative("0x" + signer.hex(), *_differences(one, Variant(chain), request))
+
+
+def _differences(one: Variant, own: Variant, request: Request) -> tuple[str, str]:
+    """Return in words what differs between two variants for a request: of the first, and of the second."""
+    typed = request.declaration.typed
+    pairs = [("verifyingContract", one.contract, own.contract), ("chainId", one.chain.chain_id, own.chain.chain_id)]
+    if typed is None:
+        pairs.append(("source", one.chain.source, own.chain.source))
+    else:
+        signed = request.action.get("dexChain", one.chain.dex_chain)
+        pairs.append(("dexChain", signed, own.chain.dex_chain))
+    pairs.append(("domain", one.domain(typed is None), own.domain(typed is None)))
+    differing = [pair for pair in pairs if pair[1] != pair[2]]
+    first, second = (", ".join(f"{pair[0]} {pair[at]}" for pair in differing) for at in (1, 2))
+    return first, second
 
 
 Envelope: TypeAlias = Mapping[str, Any]

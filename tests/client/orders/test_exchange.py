@@ -41,8 +41,8 @@ def test_every_action_has_a_method_with_signature_and_docstring() -> None:
         assert "Source: docs/published.md" in text
         for entry in action.fields:
             if entry.name != "dexChain":
-                assert python_name(entry.name) in inspect.signature(method).parameters
-                assert f"{python_name(entry.name)}: " in text
+                assert python_name(entry.name, action.type) in inspect.signature(method).parameters
+                assert f"{python_name(entry.name, action.type)}: " in text
         assert ("expiry_after" in inspect.signature(method).parameters) == action.expiry
         assert ("vault_address" in inspect.signature(method).parameters) == action.vault
         assert inspect.signature(method).return_annotation == "Receipt"

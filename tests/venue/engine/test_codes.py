@@ -84,10 +84,11 @@ def test_40204_tells_the_likely_cause_of_each_cross_use() -> None:
     assert master.do(venue, APPROVE)["code"] == 0
     elsewhere = Signer(AGENT, MAINNET_CHAIN).do(venue, CANCEL_ALL, nonce=5)
     assert elsewhere["code"] == 40204
-    assert "source b" in elsewhere["message"]
+    signed = f"{AGENT.address}, an agent of this venue, signed the request with chainId 42161, source a"
+    assert f"{signed}. This venue verifies chainId 421614, source b" in elsewhere["message"]
     mainnet = Signer(MASTER, MAINNET_CHAIN).do(venue, {**APPROVE, "dexChain": "Mainnet"}, nonce=6)
     assert mainnet["code"] == 40204
-    assert "The action names dexChain Mainnet, and this venue is Testnet" in mainnet["message"]
+    assert "an account of this venue, signed the request with chainId 42161, dexChain Mainnet" in mainnet["message"]
     assert "signed by an agent" in master.do(venue, CANCEL_ALL)["message"]
     assert agent.do(venue, CANCEL_ALL)["code"] == 0
 

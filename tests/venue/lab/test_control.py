@@ -215,7 +215,8 @@ def test_limits_are_counted_for_each_account_and_by_the_venues_time(venue: Local
     number = venue.snapshot()
     assert [one.do(venue, withdraw)["code"] for _ in range(3)] == [0, 0, 40220]
     answer = one.do(venue, withdraw)
-    assert answer["message"] == "more than 2 withdraw requests in 10000 ms. The next is accepted in 10000 ms"
+    limited = "more than 2 withdraw requests in 10000 ms. The next is accepted in 10000 ms"
+    assert answer["message"] == f"{limited}. The recovered signer is {MASTER.address}"
     assert two.do(venue, withdraw)["code"] == 0
     venue.advance("10s")
     assert one.do(venue, withdraw)["code"] == 0

@@ -55,6 +55,8 @@ def family(core: Core, action: dict[str, Any], signer: str, vault: str | None) -
             return everyone | ({led.parent} if led.parent else set())
         case "withdraw" | "faucetClaim":
             return {signer}
+        case "usdSend":
+            return {signer, action["to"]}
     return set()
 
 
@@ -62,7 +64,7 @@ PROGRAMS = frozenset(
     (
         *("vaultCreate", "vaultDeposit", "vaultWithdraw", "vaultRebalance", "vaultPreWithdraw", "vaultClose"),
         *("vaultUpdateOwner", "vaultCreateSubVault", "withdraw", "faucetClaim", "bindReferral", "registerBuilder"),
-        *("approveAgent", "approveAgentToBuilder", "revokeAgentToBuilder"),
+        *("approveAgent", "approveAgentToBuilder", "revokeAgentToBuilder", "usdSend"),
     )
 )
 """Actions of vaults, builders, referrals, agents and deposits: all that do not trade."""
@@ -171,7 +173,7 @@ class Storm:
         vault = self.random.choice([*self.vaults, LP_VAULT])
         led = [each for each in self.vaults if self.core.state.vaults[each].owner == MASTERS[who]]
         inside = self.random.choice(led) if led else None
-        match self.random.randrange(14):
+        match self.random.randrange(15):
             case 0 | 1 | 2 | 3:
                 self.submit(agent, "placeOrder", orders=[self.item()])
             case 4 | 5:
@@ -197,6 +199,9 @@ class Storm:
                 self.submit(MASTERS[who], "withdraw", destination=MASTERS[0], amount=amount)
             case 13:
                 self.submit(MASTERS[who], "faucetClaim")
+            case 14:
+                to = self.random.choice([*MASTERS, vault, AGENTS[who]])
+                self.submit(MASTERS[who], "usdSend", to=to, amount=amount)
         self.check()
 
     def lead(self, agent: str, inside: str | None) -> None:
@@ -254,7 +259,7 @@ def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) ->
     again = Core.load(core.dump())
     assert again.state_hash() == core.state_hash()
     kinds = {entry.kind for entry in core.state.history.ledger.records}
-    assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW"} <= kinds
+    assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW", "TRANSFER"} <= kinds
     assert storm.accepted["placeOrder"] > 50
     assert storm.accepted["vaultUpdateOwner"] > 0
 

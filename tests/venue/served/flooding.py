@@ -6,6 +6,7 @@ import base64
 import contextlib
 import functools
 import json
+import random
 import socket
 import sys
 import threading
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from tests.venue.wallets import MASTER, OTHER, Signer
+from tests.venue.wallets import MASTER, OTHER, STRANGER, Signer
 from toolkit.venue.development import DevelopmentAccount
 
 HOST = "Host: localhost\r\n"
@@ -126,6 +127,18 @@ def signed(account: DevelopmentAccount) -> Callable[[], bytes]:
     return request
 
 
+def claims() -> Callable[[], bytes]:
+    """Return what makes the next claim with a random signature."""
+    chance = random.Random(1)
+
+    def request() -> bytes:
+        r, s = (f"0x{chance.getrandbits(254):064x}" for _ in range(2))
+        claim = {"action": {"type": "faucetClaim"}, "signature": {"r": r, "s": s, "v": 27}, "nonce": 1}
+        return post(json.dumps(claim).encode())
+
+    return request
+
+
 def subscriptions() -> bytes:
     """Return frames that subscribe to the dearest channels and end that again."""
     told = []
@@ -145,6 +158,8 @@ FLOODS: dict[str, tuple[int, Callable[[], Callable[[socket.socket], None]]]] = {
     "forged large orders": (16, lambda: asking(lambda: post(large_order()))),
     "forged orders": (32, lambda: asking(lambda: post(json.dumps(order("SELL")).encode()))),
     "signed orders": (16, lambda: asking(signed(OTHER))),
+    "strangers": (32, lambda: asking(signed(STRANGER))),
+    "claims": (32, lambda: asking(claims())),
     "candles": (40, lambda: asking(lambda: get(KLINES.format(NOW - 99_000 * 60_000, NOW)))),
     "health": (50, lambda: asking(lambda: get("/health"))),
     "empty fragments": (1, lambda: pouring(frame(1, last=False), frame(0, last=False) * 20_000, feed=True)),

@@ -152,7 +152,7 @@ class Delivery:
     _process: int = field(init=False, default_factory=os.getpid)
 
     def __post_init__(self) -> None:
-        self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew)
+        self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew, self.environment.chain)
 
     def submit(
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None

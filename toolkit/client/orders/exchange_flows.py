@@ -44,7 +44,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "vaultPreWithdraw": {"currencyCode": 1},
     "vaultRebalance": {"currencyCode": 1},
 }
-_NAMES = {"from": "from_vault", "to": "to_vault", "symbolCode": "symbol"}
+_NAMES = {"vaultRebalance": {"from": "from_vault", "to": "to_vault"}}
+"""Action → the names of its arguments that are not those of the wire, in Python's spelling."""
 _PRODUCT_FIELD = "symbolCode"
 
 
@@ -160,16 +161,18 @@ class ExchangeFlows(Suggesting):
         return made
 
 
-def python_name(field: str) -> str:
-    """Return a wire name in Python's spelling: ordPx → ord_px."""
-    return _NAMES.get(field) or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), field)
+def python_name(field: str, action: str) -> str:
+    """Return the name of an argument of an action's method, a wire name in Python's spelling: ordPx → ord_px."""
+    if field == _PRODUCT_FIELD:
+        return "symbol"
+    return _NAMES.get(action, {}).get(field) or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), field)
 
 
 def _method(action: Action) -> Callable[..., Flow[Receipt]]:
     """Return the generator function of one action, with its signature and docstring."""
     defaults = _DEFAULTS.get(action.type, {})
     entries = [entry for entry in action.fields if entry.name != "dexChain"]
-    by_name = {python_name(entry.name): entry.name for entry in entries}
+    by_name = {python_name(entry.name, action.type): entry.name for entry in entries}
     signature = _signature(action, entries, defaults)
 
     def call(self: ExchangeFlows, *args: Any, **keywords: Any) -> Flow[Receipt]:
@@ -217,7 +220,9 @@ def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]
 
 def _parameter(entry: Field, default: Any, action: Action) -> Parameter:
     annotation = _annotation(entry, action) + (" | None" if default is None else "")
-    return Parameter(python_name(entry.name), Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+    return Parameter(
+        python_name(entry.name, action.type), Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
+    )
 
 
 def _annotation(entry: Field, action: Action) -> str:
@@ -244,7 +249,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
         known = _DEFAULTS.get(action.type, {}).get(entry.name)
         words = [_accepts(entry), *([entry.note] if entry.note else [])]
         default = "" if known is None else f" (default: {known!r})"
-        lines.append(f"{python_name(entry.name)}: {', '.join(words)}{default}")
+        lines.append(f"{python_name(entry.name, action.type)}: {', '.join(words)}{default}")
         if isinstance(entry.rule, Items | Object):
             item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
             lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]

@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from ... import errors
-from ...numerals import Timeout, wait_seconds
+from ...environments import VERIFYING_CONTRACT
+from ...numerals import Timeout, plain_text, wait_seconds
 from ...orders import Order
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
@@ -20,7 +21,7 @@ from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
 from .delivery import Delivery
 from .intents import OPEN, IntentState
-from .outcome import FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
+from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, credited_address, is_same_order, owner_of
 from .receipts import (
     CANCELED,
     ENDED,
@@ -116,10 +117,35 @@ class OrderCalls:
                     error.message = f"agent {agent} is not approved. session.exchange.approve_agent() approves it"
                     error.args = (f"{error.action}: {error.message} (code {error.code})",)
             raise
+        if made.action == CLAIM and made.state is IntentState.SUBMITTED and not credited_address(made.data):
+            yield from self._check_credit(made)
         if expects_immediate_end(made) and self._delivery.settle_timeout:
             with suppress(errors.TransportError, errors.ExchangeError):
                 yield from self.refresh(made)
         return made
+
+    def _check_credit(self, made: Receipt) -> Flow[None]:
+        """Note what the wallet shows of a claim that the venue has accepted without saying whom it credits.
+
+        A signature for another chain than the venue's recovers another address, and the money goes there.
+        """
+        owner, held = (yield from self._account()), Decimal(0)
+        unsaid = "the venue does not say which address it credits"
+        try:
+            rows = yield from fetch_rows("wallet_balances", NO_RETRY, userAddr=owner)
+            held = sum((amount(row, "balance") for row in rows), held)
+        except (errors.TransportError, errors.ExchangeError) as error:
+            made.note = f"{unsaid}, and the wallet of {owner} could not be read: {error}"
+        else:
+            chain = self._delivery.environment.chain
+            made.note = (
+                f"{unsaid}, and {owner} has no balance yet. If it verifies another chainId than {chain.chain_id}, "
+            )
+            made.note += f"or another verifyingContract than {VERIFYING_CONTRACT}, another address has the money"
+        if held:
+            made.note = f"{unsaid}. {owner} has {plain_text(held)} USDC, which may be from before"
+        else:
+            errors.warn(f"{CLAIM}: {made.note}")
 
     def submit(
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None

@@ -14,12 +14,16 @@ from typing import Any
 
 from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import is_address
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
 from ..io.transport import NO_RETRY, Retry, read
 from .intents import Intent, Proof, has_fresh_ids
 from .receipts import parse_id, parse_tx_code
 
+CLAIM = "faucetClaim"
+_CREDITED = ("address", "account", "user", "userAddr")
+"""Members of a claim's answer that may name the address that it credits. The local venue names it as the first."""
 _DONE = ("SUCCESS", "FAILED")
 ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
 """Channels of the feed that show outcomes."""
@@ -97,6 +101,11 @@ def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
         return None  # its form is not published, so a venue may refuse it, or not know the hash yet
     row = rows[0] if rows else {}
     return row if str(row.get("txHash", "")).lower() == tx_hash.lower() and _is_done(row) else None
+
+
+def credited_address(data: Mapping[str, Any]) -> str:
+    """Return the address that the answer to a claim credits, "" if it names none."""
+    return next((str(data[name]) for name in _CREDITED if is_address(data.get(name))), "")
 
 
 def _rows(name: str, **query: str) -> Flow[tuple[list[Mapping[str, Any]], int | None]]:

@@ -95,7 +95,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     rows: dict[int, Mapping[str, Any]] = field(default_factory=dict, compare=False)
     """Position → the order's state at the last read, in wire names, with `reason` where it ended unfilled."""
     note: str = field(default="", compare=False)
-    """How the quantity of an order by value was rounded."""
+    """How the quantity of an order by value was rounded, or what could not be checked of a claim."""
     calls: Any = field(default=None, compare=False)
     """The calls of its session (`order_calls`), None for a receipt that belongs to none."""
 

@@ -13,13 +13,16 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 
 from ... import errors
+from ...environments import Chain
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids
 from .outcome import (
+    CLAIM,
     Foreign,
     Missing,
     asked_items,
+    credited_address,
     outcome_in_records,
     poll_execution,
     poll_outcome,
@@ -45,6 +48,8 @@ class Reconciler:
     ledger: Ledger
     timeout: float
     clock_skew: Callable[[], int | None] = lambda: None
+    chain: Chain | None = None
+    """What the requests are signed for, None if not known."""
 
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
@@ -58,6 +63,9 @@ class Reconciler:
         data = answer.data if isinstance(answer.data, dict) else None
         if (proof := _proof_in(intent, answer)) is not None:
             return self.record_found(intent, now, proof)
+        credited = credited_address(data or {}) if intent.action == CLAIM and answer.code == 0 else ""
+        if credited and credited.lower() != intent.signer.lower():
+            return (yield from self._credited_elsewhere(intent, credited, retry))
         if answer.code == 0:
             submitted: Changes = {"state": IntentState.SUBMITTED, "code": 0, "message": answer.message, "data": data}
             return (yield from self.await_execution(self.update(intent, now, **submitted), retry))
@@ -131,8 +139,31 @@ class Reconciler:
         if isinstance(known, Missing):
             intent = self.ledger.get(intent.id)
             return self.result_or_raise(intent) if intent.settled else receipt(intent)
-        # Whether this request arrived is open, as it is without an answer.
-        message = "the answer named the transaction of another request"
+        return (yield from self._doubt(intent, "the answer named the transaction of another request", retry))
+
+    def _credited_elsewhere(self, intent: Intent, credited: str, retry: Retry) -> Flow[Receipt]:
+        """Settle a claim that credited another address than the signer's. Raises SignatureRejected or OutcomeUnknown.
+
+        If the venue recovers that address from this signature under a usual mistake, the answer is this request's.
+        """
+        from ...protocol import envelope, signing
+
+        now: int = yield Now()
+        message = f"the venue credited {credited}, and not {intent.signer}, which signed the claim"
+        if self.chain is not None and intent.body is not None:
+            request = envelope.parse(intent.body)
+            found = signing.alternatives(request, signing.verify(request, self.chain), self.chain)
+            cause = next((each for each in found if each.signer == credited.lower()), None)
+            if cause is not None:
+                message += f". It verifies {cause.theirs}, and this session signs for {cause.own}"
+                refused = Proof(False, errors.SignatureRejected.code, message, {"address": credited})
+                return self.record_found(intent, now, refused)
+        message += ". It verifies another chainId, domain or verifyingContract, or the answer is another request's"
+        return (yield from self._doubt(intent, message, retry))
+
+    def _doubt(self, intent: Intent, message: str, retry: Retry) -> Flow[Receipt]:
+        """Query the outcome of a request whose answer may be another's: whether it arrived is open, as without one."""
+        now: int = yield Now()
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
         with suppress(errors.TransportError, errors.ExchangeError):
             outcome = yield from poll_outcome(intent, retry, self.timeout)

@@ -7,7 +7,6 @@ lock. Only the command itself is applied under it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,14 +19,12 @@ import msgspec
 from ...environments import EXCHANGE_PATH, LOCAL
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
+from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import BY_PATH
 from ..engine.commands import (
-    BANNED,
-    DISABLED,
-    LOCATION,
+    CLAIM,
     MALFORMED,
-    RATE_LIMITED,
     SIGNATURE,
     UNSUPPORTED,
     Outcome,
@@ -35,6 +32,7 @@ from ..engine.commands import (
 )
 from ..engine.core import Core
 from ..programs import permissions
+from .admission import Admission, mistaken
 
 T = TypeVar("T")
 
@@ -115,6 +113,8 @@ class Submission(NamedTuple):
     vault: str | None
     digest: bytes
     admit: Callable[[Core], None] | None
+    alternatives: Callable[[], Iterable[signing.Alternative]] = tuple
+    """Returns who signed it if its signature is for what clients usually confuse with this venue's chain."""
 
 
 Started = tuple[Incoming, Submission | Answer]
@@ -244,9 +244,24 @@ class Gateway:
         submissions = [found for _, found in group if isinstance(found, Submission)]
         outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
         return [
-            self._respond(incoming, next(outcomes)) if isinstance(found, Submission) else found
+            self._respond(incoming, self._explained(incoming, found, next(outcomes)))
+            if isinstance(found, Submission)
+            else found
             for incoming, found in group
         ]
+
+    def _explained(
+        self, incoming: Incoming, submission: Submission, outcome: Outcome | Exception
+    ) -> Outcome | Exception:
+        """Return the outcome. A refused signer that a usual mistake explains gets a refusal that names the mistake."""
+        if not isinstance(outcome, WireError) or outcome.code != SIGNATURE:
+            return outcome
+        with self.venue.lock:
+            if not self.admission.may_examine(self.venue.core, incoming.peer):
+                return outcome
+        alternatives = list(submission.alternatives())  # recovered without the lock, which all others need
+        with self.venue.lock:
+            return mistaken(self.venue.core, submission.signer, alternatives) or outcome
 
     def execute_delayed(self, now_ms: int) -> None:
         """Execute the requests that a fault held back until now. Their answers are dropped."""
@@ -273,7 +288,10 @@ class Gateway:
     def _respond(self, incoming: Incoming, found: Answer | Outcome | Exception) -> Answer:
         """Return the answer to deliver, from that of `_begin` or from the outcome of the submission."""
         try:
+            if isinstance(found, WireError):
+                found = Outcome(found.code, found.message, found.data, found.status)
             if isinstance(found, Outcome):
+                found = _naming_signer(incoming, found)
                 found = enveloped(found.status, found.code, found.message, found.data)
                 found = self.hooks.on_response(incoming, found)
             elif isinstance(found, Exception) and not isinstance(found, FaultTriggered):
@@ -297,6 +315,7 @@ class Gateway:
         if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
+        self.admission.check_program(core, incoming.peer, incoming.action, incoming.signer)
 
     def _route(self, incoming: Incoming) -> Submission | Answer:
         try:
@@ -324,6 +343,16 @@ class Gateway:
         verified = signing.verify(request, LOCAL.chain)
         incoming.signer = verified.signer
         incoming.vault = (request.vault_address or "").lower()
+
+        def alternatives() -> Iterable[signing.Alternative]:
+            return signing.alternatives(request, verified, LOCAL.chain)
+
+        def admit(core: Core) -> None:
+            self._admit(incoming, core)
+            # Any signer may claim, so a claim that was signed by mistake would credit an address that no one has.
+            if request.type == CLAIM and (refused := mistaken(core, verified.signer, alternatives())):
+                raise refused
+
         return Submission(
             request.action,
             verified.signer,
@@ -331,7 +360,8 @@ class Gateway:
             request.expiry_after,
             incoming.vault or None,
             verified.digest,
-            lambda core: self._admit(incoming, core),
+            admit,
+            alternatives,
         )
 
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
@@ -355,6 +385,23 @@ class Gateway:
             parts.append(msgspec.json.encode(some)[1:-1])
             pause()
         return Answer(200, b'{"code":0,"message":"success","data":[' + b",".join(parts) + b"]}")
+
+
+def _naming_signer(incoming: Incoming, outcome: Outcome) -> Outcome:
+    """Return the outcome of a master's action with the recovered signer: in a refusal, and whom a claim credits.
+
+    A signature for another chain, domain or verifyingContract recovers another address, which its sender should see.
+    """
+    if incoming.action not in permissions.MASTER_ACTIONS or not incoming.signer:
+        return outcome
+    signer, data = to_checksummed(incoming.signer), outcome.data
+    if outcome.code == 0 and incoming.action == CLAIM:
+        return msgspec.structs.replace(outcome, data={**(data or {}), "address": signer})
+    if outcome.code == 0 or signer.lower() in outcome.message.lower():
+        return outcome
+    message = f"{outcome.message}. The recovered signer is {signer}"
+    data = data and {**data, "txMsg": message}
+    return msgspec.structs.replace(outcome, message=message, data=data)
 
 
 def refusal(error: Exception) -> Answer:
@@ -383,50 +430,3 @@ def wrong_method(incoming: Incoming, method: str) -> Answer | None:
         return None
     answer = http_error(405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
     return answer._replace(headers={**JSON_HEADERS, "allow": method})
-
-
-class Admission:
-    """Refuses requests before the check of authority: closed locations, banned addresses, disabled actions, limits.
-
-    The rules are part of the state (`simulation.interventions`). The counters of requests are not: they belong to the
-    process and start from zero with it. Used under the venue's lock.
-    """
-
-    def __init__(self) -> None:
-        self._requests_ms: dict[tuple[str, str], deque[int]] = {}
-        """Times of the last requests, by action and account."""
-
-    def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
-        """Raise WireError 40006, 40281, 40280 or 40220 for a request that is refused.
-
-        `action` is "" for a query. `vault` is the address in vaultAddress.
-        """
-        lab = core.state.laboratory
-        if lab.closed and ("" in lab.closed or peer in lab.closed):
-            raise WireError(LOCATION, "location is not supported")
-        if lab.banned and signer:
-            for address in (signer, *permissions.acts_for(core, action, signer), vault):
-                if address in lab.banned:
-                    raise WireError(BANNED, f"address {address} is banned")
-        if action in lab.disabled:
-            raise WireError(DISABLED, f"{action} is switched off for now")
-        if lab.limits:
-            self._count(core, peer, action, signer)
-
-    def _count(self, core: Core, peer: str, action: str, signer: str) -> None:
-        limits, name = core.state.laboratory.limits, action or "info"
-        limit = limits.get(name) or (limits.get("") if action else None)
-        if limit is None:
-            return
-        now = core.state.time
-        # an agent counts towards its master's limit, a query towards its peer's
-        account = (*permissions.acts_for(core, action, signer), signer)[0] if signer else peer
-        requests_ms = self._requests_ms.setdefault((name, account), deque())
-        # a time after now was counted before a revert set the clock back
-        while requests_ms and (requests_ms[0] <= now - limit.span or requests_ms[0] > now):
-            requests_ms.popleft()
-        if len(requests_ms) >= limit.count:
-            wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
-            text = f"more than {limit.count} {name} requests in {limit.span} ms. The next is accepted in {wait_ms} ms"
-            raise WireError(RATE_LIMITED, text)
-        requests_ms.append(now)

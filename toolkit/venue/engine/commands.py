@@ -105,7 +105,9 @@ class ActionContext:
 KEPT_NONCES = 1_000
 """Largest used nonces kept per signer."""
 
-UNSIGNED_NONCES = frozenset({"faucetClaim"})
+CLAIM = "faucetClaim"
+"""The action that opens an account for whoever signs it."""
+UNSIGNED_NONCES = frozenset({CLAIM})
 """Actions whose nonce is not part of the signed data. Anyone can repeat such a request under other nonces, so its nonce
 only counts as used once the action has succeeded. Otherwise repeats could use up the signer's nonces."""
 
@@ -212,6 +214,8 @@ class TxCode(IntEnum):
     UNKNOWN_CURRENCY = 5104, "currencyCode names no currency"
     AMOUNT_TOO_PRECISE = 5105, "the amount has more than six decimals"
     DEPOSIT_LIMIT = 5106, "the amount is above what the venue can still take in"
+    TRANSFER_TO_SELF = 5107, "an account can't send to itself"
+    UNKNOWN_RECIPIENT = 5108, "the address has no account that takes transfers"
 
     BUILDER_REGISTERED = 5201, "the account is already a builder"
     UNKNOWN_BUILDER = 5202, "the address is not a registered builder"

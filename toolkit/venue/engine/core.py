@@ -242,6 +242,8 @@ class Core:
             check_nonce(self.state, submit)
         except WireError as error:
             return Outcome(error.code, error.message, error.data, error.status)
+        # A first claim opens its account here and not in `authorize`, which also decides on requests that are refused.
+        self.state.accounts.setdefault(context.account.address, context.account)
         if action not in UNSIGNED_NONCES:
             use_nonce(self.state, submit)
         delay = self.state.settings.get("settleDelay", 0)

@@ -22,10 +22,10 @@ from ...stored.seals import FileKind, before_header, checksum, sealed
 from ..model.history import History, Log, Records
 from ..model.state import State
 
-FORMAT = 8
+FORMAT = 9
 """Number of the format. It changes with the shape of the state."""
 KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
-SCHEMA = "d31ae7b929ba2b18"
+SCHEMA = "e21354a6d53ddc30"
 """Hash of the state's fields (names, order, types). tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384

@@ -199,7 +199,7 @@ class Controls(Suggesting):
         self._do("disable", action=action)
 
     def enable(self, action: str) -> None:
-        """Enable the type `action` again."""
+        """Enable the type `action` again, or open an optional one (usdSend), which is closed at the beginning."""
         self._do("enable", action=action)
 
     def ban(self, address: str) -> None:

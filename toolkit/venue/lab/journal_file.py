@@ -78,14 +78,20 @@ class Broken(Exception):
     """An entry is missing, altered or unreadable. The text says which and how."""
 
 
-def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
-    """Return the hash of a dump in slices of the state after `applied` entries."""
-    return checksum((dump_start(applied), *parts))
+def dump_version(applied: int, parts: Sequence[bytes], digest: bytes) -> int:
+    """Return the format of a dump whose hash is `digest`, 0 if it has this hash in no format."""
+    numbers = range(dump_format.FORMAT, 0, -1)
+    return next((number for number in numbers if dump_hash(applied, parts, number) == digest), 0)
 
 
-def dump_start(applied: int) -> bytes:
-    """Return the first bytes of the input to a dump's hash."""
-    return b"%d:%d:" % (dump_format.FORMAT, applied)
+def dump_hash(applied: int, parts: Iterable[bytes], number: int = dump_format.FORMAT) -> bytes:
+    """Return the hash of a dump in slices of the state after `applied` entries. `number` is its format."""
+    return checksum((dump_start(applied, number), *parts))
+
+
+def dump_start(applied: int, number: int = dump_format.FORMAT) -> bytes:
+    """Return the first bytes of the input to a dump's hash. `number` is its format."""
+    return b"%d:%d:" % (number, applied)
 
 
 def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:

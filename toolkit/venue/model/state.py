@@ -212,6 +212,8 @@ class Laboratory(msgspec.Struct):
 
     disabled: list[str] = []
     """Action types that are switched off (code 40280)."""
+    opened: list[str] = []
+    """Optional action types (`Action.optional`) that the operator has opened. The others are refused (40280)."""
     banned: list[str] = []
     """Addresses whose every request is refused (code 40281)."""
     closed: list[str] = []

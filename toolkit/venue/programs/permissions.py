@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ...environments import LOCAL
+from ...environments import LOCAL, VERIFYING_CONTRACT
 from ...numerals import time_text
 from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import MAX_TIME
 from ..engine.changes import UserNotice
-from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
+from ..engine.commands import CLAIM, SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import VenueAccount
@@ -49,7 +49,7 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
     named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
     if named != LOCAL.chain.dex_chain:
         cause = f"The action names dexChain {named}, and this venue is {LOCAL.chain.dex_chain}"
-        raise _rejected(submit.signer, cause, "Sign it for this environment")
+        raise rejected(submit.signer, cause, "Sign it for this environment")
     builder = None
     if action in MASTER_ACTIONS:
         account = _master(core, submit.signer, action)
@@ -104,7 +104,7 @@ def _agents_master(core: Core, signer: str, action: str) -> VenueAccount:
         remedy = "Approve an agent with approveAgent and sign with its key"
     else:
         cause, remedy = "It is no approved agent", _check_bytes(_AGENT_SIGNATURE)
-    raise _rejected(signer, cause, remedy)
+    raise rejected(signer, cause, remedy)
 
 
 def _builder_grant(core: Core, signer: str, action: str) -> Grant:
@@ -124,24 +124,24 @@ def _builder_grant(core: Core, signer: str, action: str) -> Grant:
         remedy = "Sign with the agent that the trader authorised with approveAgentToBuilder"
     else:
         cause, remedy = "It is no builder agent that a trader authorised", _check_bytes(_AGENT_SIGNATURE)
-    raise _rejected(signer, cause, remedy)
+    raise rejected(signer, cause, remedy)
 
 
 def _master(core: Core, signer: str, action: str) -> VenueAccount:
     account, approval = core.state.accounts.get(signer), agent_of(core, signer)
     if account is not None and account.kind == "user":
         return account
-    if action == "faucetClaim":
-        return core.account(signer)
     remedy = "Sign with the master wallet"
     if approval is not None:
         whose = f'agent "{approval.name}" of {to_checksummed(approval.master)}'
         cause = f"It is {whose}. Agents trade, and {action} is signed by the master"
     elif grant_of(core, signer):
         cause = f"It is a builder's agent, and {action} is signed by the master"
+    elif action == CLAIM and account is None:
+        return VenueAccount(signer, created=core.state.time, updated=core.state.time)
     else:
         cause, remedy = "It has no account here, faucetClaim opens one", _check_bytes(_MASTER_SIGNATURE)
-    raise _rejected(signer, cause, remedy)
+    raise rejected(signer, cause, remedy)
 
 
 def _ended(given: Approval | Grant) -> str:
@@ -150,17 +150,29 @@ def _ended(given: Approval | Grant) -> str:
     return f"expired at {time_text(given.expires)}"
 
 
-def _rejected(signer: str, cause: str, remedy: str) -> WireError:
+def rejected(signer: str, cause: str, remedy: str) -> WireError:
+    """Return the refusal of a signer (40204), with its address, the cause and the remedy in words."""
     who = to_checksummed(signer)
     return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}. {cause}. {remedy}")
+
+
+def known_as(core: Core, address: str) -> str:
+    """Return what an address is here, in words, "" if it is unknown."""
+    known, account = core.state.permissions, core.state.accounts.get(address)
+    if account is not None and account.kind == "user":
+        return "an account of this venue"
+    if address in known.by_agent or address in known.grants_by_agent:
+        return "an agent of this venue"
+    return ""
 
 
 def _check_bytes(note: str) -> str:
     """Return what to check where nothing is known of a signer. `note` says what a right signature is for."""
     return (
         "The signed bytes may differ from the sent ones (action, nonce, expiryAfter, vaultAddress). Or they are signed "
-        f"for another chain or domain (here: chainId {LOCAL.chain.chain_id}, {note}). Or the wallet was never "
-        "approved. Check the bytes with `toolkit verify --env local`, and the approvals with GET /info/account/agent"
+        f"for another chain or domain (here: chainId {LOCAL.chain.chain_id}, verifyingContract {VERIFYING_CONTRACT}, "
+        f"{note}). Or the wallet was never approved. Check the bytes with `toolkit verify --env local`, and the "
+        "approvals with GET /info/account/agent"
     )
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from ...checks import check_withdrawal
 from ...numerals import micro_text, time_text
+from ...protocol.hexbytes import to_checksummed
 from ...returns import CAPITAL_FLOWS as CAPITAL_FLOWS
 from ..engine import arguments
 from ..engine.changes import AccountChanged
@@ -64,6 +65,8 @@ ISOLATED_MARGIN = "ISOLATED_MARGIN"
 LIQUIDATION_FEE = "LIQUIDATION_FEE"
 BANKRUPTCY = "BANKRUPTCY"
 """Payment of the LP vault or the insurance account for an account that owes more than it has."""
+TRANSFER = "TRANSFER"
+"""Between two accounts, by usdSend."""
 VAULT_DEPOSIT = "VAULT_DEPOSIT"
 VAULT_WITHDRAW = "VAULT_WITHDRAW"
 VAULT_FEE = "VAULT_FEE"
@@ -241,6 +244,25 @@ def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) ->
     sequence = action.get("withdrawSequence")
     reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
     withdraw(core, context.account, amount, reference)
+
+
+@handles("usdSend")
+def send_usd(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
+    """Send free money to another account.
+
+    An address without an account is refused, because a mistyped one would lose the money. A vault is refused as well:
+    its shares would gain without a deposit.
+    """
+    amount, to = micro(action["amount"]), str(action["to"]).lower()
+    shown = to_checksummed(to)
+    if to == context.account.address:
+        raise Refused(TxCode.TRANSFER_TO_SELF, f"{shown} is the sending account itself")
+    receiver = core.state.accounts.get(to)
+    if receiver is None or receiver.kind != "user":
+        what = "has no account here" if receiver is None else f"is a {receiver.kind}, which takes no transfers"
+        raise Refused(TxCode.UNKNOWN_RECIPIENT, f"{shown} {what}. Send to the account of a wallet")
+    check_covered(core, context.account, amount)
+    move(core, context.account, receiver, amount, TRANSFER)
 
 
 @controls("fund")

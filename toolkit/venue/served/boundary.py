@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..api.admission import CLAIMED_ACCOUNTS
 from ..api.gateway import Answer, http_error
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -139,7 +140,9 @@ class ServeSettings:
 
     `hosts` are names it may be called by, in addition to loopback names and the host it listens on. `origins` are those
     of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
-    it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address. A client has
+    it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address.
+    `claims_per_ip` is the number of faucetClaim requests of one address per hour of the venue's time (default: 60).
+    `claimed_accounts` is the number of accounts that may have done nothing but claim (default: 10,000). A client has
     `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`
     without one. `log` takes a line for each request.
     """
@@ -148,6 +151,8 @@ class ServeSettings:
     origins: tuple[str, ...] = ()
     control_token: str = field(default_factory=new_token, repr=False)
     connections_per_ip: int | None = None
+    claims_per_ip: int | None = None
+    claimed_accounts: int = CLAIMED_ACCOUNTS
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS
     idle_seconds: float = IDLE_SECONDS

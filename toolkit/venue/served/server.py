@@ -22,7 +22,9 @@ import uvicorn
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
 from ...protocol.reads.feed import MAX_CONNECTIONS
+from ..api.admission import CLAIM_SPAN, CLAIMS
 from ..host import VenueHost
+from ..model.state import Limit
 from .application import Application
 from .boundary import HTTP_CONNECTIONS, LOOPBACK, WILDCARDS, Boundary, ServeSettings
 from .bounded_feed import BoundedFeed
@@ -117,6 +119,9 @@ def running(
     listener = listen(host, port, allow_remote=allow_remote)
     application = Application(venue, Boundary(settings, host), settings)
     venue.feed.connections = settings.connections_per_ip or MAX_CONNECTIONS
+    admission = venue.gateway.admission
+    admission.claims = Limit(settings.claims_per_ip or CLAIMS, CLAIM_SPAN)
+    admission.claimed_accounts = settings.claimed_accounts
     config = uvicorn.Config(
         application,
         http=bounded(settings.connections_per_ip or HTTP_CONNECTIONS, settings.head_seconds),  # type: ignore[arg-type]

@@ -209,8 +209,10 @@ def disable(core: Core, action: str) -> None:
 
 @controls("enable")
 def enable(core: Core, action: str) -> None:
-    """Switch an action on again."""
+    """Switch an action on again, or open one that is optional."""
     _switch(core.state.laboratory.disabled, action, False)
+    if action in actions.ACTIONS and actions.ACTIONS[action].optional:
+        _switch(core.state.laboratory.opened, action, True)
 
 
 @controls("ban")
@@ -257,7 +259,7 @@ def unlimit(core: Core, action: str) -> None:
 
 @controls("calm")
 def calm(core: Core) -> None:
-    """End every emergency and pause."""
+    """End every emergency and pause. An optional action that was never opened stays closed."""
     lab = core.state.laboratory
     lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
     for code, market in core.state.markets.items():
