@@ -1,85 +1,56 @@
-"""Statements on orders: the fields of an order item, their limits, replacing and cancelling."""
+"""Statements on orders: what an item may hold beyond its shape, its limits, replacing and cancelling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from .requests import FACTS, SPEC, accepted, malformed, refused, trading_actions, without
-from .statements import Differs, each, expect, for_all, states
-from .venue import Answer, Trader, Venue
-
-# --- order items
-REQUIRED = ("symbolCode", "ordPx", "ordQty", "ordType", "ordSide", "timeInForce")
+from .shapes import MISSING, edited
+from .statements import Check, each, expect, for_all, states, table
+from .venue import Answer, Venue, accepted, refused
+from .world import action_of, changed, placed, stop_of, varied
 
 
 def one(venue: Venue, **fields: Any) -> Answer:
+    """Place a limit order that rests, with some fields."""
     return venue.trader(0).place(venue.resting(**fields))
 
 
-each(
-    f"{SPEC}: Order item",
-    "{} is required in placeOrder",
-    REQUIRED,
-    lambda venue, name: malformed(venue.trader(0).place(without(venue.resting(), str(name))), str(name)),
-)
-each(
-    f"{SPEC}: Order item",
-    "{} is required in replaceOrder",
-    REQUIRED,
-    lambda venue, name: malformed(
-        venue.trader(0).act("replaceOrder", **without(venue.resting(), str(name))), str(name)
-    ),
-)
-each(
-    f"{SPEC}: Order item",
-    "ordType {} must not be sent",
-    ["NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "ADL", "LIQUIDATION", "limit", "", None, 1],
-    lambda venue, kind: refused(one(venue, ordType=kind)),
-)
-each(
-    f"{FACTS}: Request details",
-    "placeOrder refuses ordType {}",
-    ["STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"],
-    lambda venue, kind: refused(one(venue, ordType=kind, triggerPx=venue.price("0.9"))),
-)
-for_all(
-    f"{SPEC}: Order item",
-    "another ordSide is refused",
-    ["NONE", "LONG", "buy", "", None, 1],
-    lambda venue, side: malformed(one(venue, ordSide=side), "ordSide"),
-)
-each(
-    f"{SPEC}: Order item",
-    "ordSide {} is taken",
-    ["BUY", "SELL"],
-    lambda venue, side: accepted(venue.trader(0).place(venue.resting(str(side)))),
-)
-each(
-    "risk rules: Order rules",
-    "ordSide {} is refused in one-way mode",
-    ["BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"],
-    lambda venue, side: refused(one(venue, ordSide=side)),
-)
-each(
-    f"{SPEC}: Order item",
-    "timeInForce {} is taken for a limit order",
-    ["GTC", "POST_ONLY"],
-    lambda venue, tif: accepted(one(venue, timeInForce=tif)),
-)
-for_all(
-    f"{SPEC}: Order item",
-    "another timeInForce is refused",
-    ["NONE", "GTD", "DAY", "", None, 1],
-    lambda venue, tif: malformed(one(venue, timeInForce=tif), "timeInForce"),
-)
-each(
-    f"{FACTS}: Request details",
-    "a market order with timeInForce {} is refused",
-    ["GTC", "POST_ONLY"],
-    lambda venue, tif: refused(venue.trader(0).place(venue.market(timeInForce=tif))),
-)
+def market(venue: Venue, **fields: Any) -> Answer:
+    return venue.trader(0).place(venue.market(**fields))
+
+
+def beyond(text: object, step: object, steps: int | str) -> str:
+    """Return a number that is some steps, or a part of one, above another."""
+    return f"{Decimal(str(text)) + Decimal(str(step)) * Decimal(steps):f}"
+
+
+def item(said: str, name: str, values: Iterable[object], then: Check = refused) -> None:
+    """Register one statement on limit orders that have each of some values in a field."""
+    varied(said, "placeOrder", f"action.orders[].{name}", values, then)
+
+
+# --- order items
+NEVER_SENT = ["NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "ADL", "LIQUIDATION", "", None, 1]
+NOT_ITS_OWN = ["STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"]
+HEDGES = ["BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"]
+REQUIRED = ["symbolCode", "ordPx", "ordQty", "ordType", "ordSide", "timeInForce"]
+NO_AMOUNT = ["0", "-1", "", "text", "NaN", "Infinity", None]
+RESTING = ["GTC", "POST_ONLY"]
+NOT_PLAIN = ["1e5", " 60000", "0x1", 60000]
+
+
+def stop_type(venue: Venue, kind: object) -> Answer:
+    return one(venue, ordType=kind, triggerPx=venue.price("0.9"))
+
+
+def market_for(venue: Venue, tif: object) -> Answer:
+    return market(venue, timeInForce=tif)
+
+
+def required(venue: Venue, name: object) -> Answer:
+    return changed(venue, "replaceOrder", f"action.{name}")
 
 
 def market_order(venue: Venue, tif: object) -> None:
@@ -91,289 +62,149 @@ def market_order(venue: Venue, tif: object) -> None:
         expect(state["status"] in ("FILLED", "CANCELED"), f"it is {state['status']}")
 
 
-each(
-    f"{FACTS}: Request details",
-    "a market order with timeInForce {} is taken, and rests never",
-    ["IOC", "FOK"],
-    market_order,
-)
-
-
-@states(f"{SPEC}: Order item", 'the price of a market order is "0": another is refused')
-def _(venue: Venue) -> None:
-    refused(venue.trader(0).place(venue.market(ordPx=venue.price("1"))))
-
-
-for_all(
-    f"{SPEC}: Order item",
-    "the price of a limit order is text above 0",
-    ["0", "-1", "", "text", "1e5", "NaN", "Infinity", None, 60000, " 60000"],
-    lambda venue, price: refused(one(venue, ordPx=price)),
-)
-for_all(
-    f"{SPEC}: Order item",
-    "the quantity is text above 0",
-    ["0", "-1", "", "text", "1e-3", "NaN", None, 1, "0x1"],
-    lambda venue, quantity: refused(one(venue, ordQty=quantity)),
-)
-for_all(
-    f"{SPEC}: Order item",
-    "symbolCode is the number of a product",
-    [0, 999_999, -1, "BTCUSDC", None, 1.5],
-    lambda venue, code: refused(one(venue, symbolCode=code)),
-)
-
-
-@states(f"{SPEC}: Order item", "clOrdId is optional")
-def _(venue: Venue) -> None:
-    accepted(venue.trader(0).place(without(venue.resting(), "clOrdId")))
-
-
-@states(f"{SPEC}: Order item", "clOrdId comes back in the order's state")
+@states("P Order item: clOrdId comes back in the order's state")
 def _(venue: Venue) -> None:
     order = venue.resting()
     accepted(venue.trader(0).place(order))
     expect(int(venue.trader(0).order(order["clOrdId"])["clOrdId"]) == order["clOrdId"], "it is another")
 
 
-for_all(
-    f"{SPEC}: Order item",
-    "clOrdId is an int64",
-    ["text", 1.5, True, 1 << 63],
-    lambda venue, value: malformed(one(venue, clOrdId=value), "clOrdId"),
+each("S Order item: {} is required in replaceOrder", REQUIRED, required, refused)
+item("S Order item: some texts of ordType must not be sent", "ordType", NEVER_SENT)
+item("P Order rules: sides that close a hedge are refused in one-way mode", "ordSide", HEDGES)
+item("S Order item: a limit order may be GTC or POST_ONLY", "timeInForce", RESTING, accepted)
+item("S Order item: the price of a limit order is text above 0", "ordPx", NO_AMOUNT)
+item("P Order rules: the quantity is text above 0", "ordQty", NO_AMOUNT)
+item("L Order rules: a price is plain decimal text, without exponent, space or another base", "ordPx", NOT_PLAIN)
+item("L Order rules: a quantity is plain decimal text, without exponent, space or another base", "ordQty", NOT_PLAIN)
+item("S Order item: symbolCode is the number of a product", "symbolCode", [0, 999_999, -1, "BTCUSDC", None, 1.5])
+item("P Order rules: reduce-only needs a position on the other side", "reduceOnlyOption", ["REDUCE_ONLY"])
+for_all("O Request details: placeOrder refuses the types of stops", NOT_ITS_OWN, stop_type, refused)
+for_all("O Request details: a market order is neither GTC nor POST_ONLY", RESTING, market_for, refused)
+each("O Request details: a market order with timeInForce {} is taken, and never rests", ["IOC", "FOK"], market_order)
+table(
+    {
+        'S Order item: the price of a market order is "0"': lambda venue: market(venue, ordPx=venue.price("1")),
+        "P Order rules: a limit price is at most 999,999": lambda venue: one(venue, ordSide="SELL", ordPx="1000000"),
+        "L Order rules: slippagePct is above 0": lambda venue: market(venue, slippagePct="0"),
+        "S Order item: replaceOrder needs clOrdId or ordId": lambda venue: required(venue, "clOrdId"),
+        "S Order item: replaceOrder needs an order that is there": lambda venue: venue.trader(0).act(
+            "replaceOrder", **venue.resting()
+        ),
+        "P Order rules: TP/SL from position needs a position": lambda venue: venue.trader(3).place(
+            stop_of(venue, venue.trader(3))
+        ),
+        "P Order rules: an order is at most maxOrderQty": lambda venue: one(
+            venue, ordQty=beyond(venue.product["maxOrderQty"], venue.product["stepSize"], 1)
+        ),
+        "P Order rules: a limit price is at least a tenth of the mark price": lambda venue: one(
+            venue, ordPx=(price := venue.price("0.05")), ordQty=venue.quantity("50", price)
+        ),
+    },
+    refused,
 )
-for_all(
-    f"{SPEC}: Order item",
-    "another reduceOnlyOption is refused",
-    ["NONE_SUCH", "reduce_only", 1, True],
-    lambda venue, value: malformed(one(venue, reduceOnlyOption=value), "reduceOnlyOption"),
-)
-for_all(
-    f"{SPEC}: Order item",
-    "another tpslTriggerType is refused",
-    ["OTHER", "mark_price", 1],
-    lambda venue, value: malformed(
-        one(venue, tpslTriggerType=value, triggerPx=venue.price("0.9"), reduceOnlyOption="TP_FROM_POSITION"),
-        "tpslTriggerType",
-    ),
-)
-
-
-@states(f"{SPEC}: Order item", "a reduce-only order without a position to reduce is refused")
-def _(venue: Venue) -> None:
-    refused(venue.trader(3).place(venue.resting(reduceOnlyOption="REDUCE_ONLY")))
-
-
-@states("risk rules: Order rules", "TP/SL from position needs a position")
-def _(venue: Venue) -> None:
-    fields = {"reduceOnlyOption": "SL_FROM_POSITION", "triggerPx": venue.price("0.5"), "tpslTriggerType": "MARK_PRICE"}
-    refused(venue.trader(3).place(venue.market("SELL", "0", **fields)))
 
 
 # --- limits
-def off_grid(text: str, step: str) -> str:
-    return f"{Decimal(text) + Decimal(step) / 2:f}"
-
-
-@states(f"{SPEC}: Limits", "a price that is not a multiple of tickSize is refused")
-def _(venue: Venue) -> None:
-    refused(one(venue, ordPx=off_grid(venue.price("0.8"), venue.product["tickSize"])))
-
-
-@states(f"{SPEC}: Limits", "a quantity that is not a multiple of stepSize is refused")
-def _(venue: Venue) -> None:
-    refused(one(venue, ordQty=off_grid(venue.resting()["ordQty"], venue.product["stepSize"])))
-
-
-def at_value(venue: Venue, part: str) -> Answer:
+def at_value(venue: Venue, steps: int) -> Answer:
+    """Place the smallest order that is worth minOrderValue, or one that is some steps larger."""
     price = venue.price("0.8")
-    step = Decimal(venue.product["stepSize"])
-    fewest = Decimal(venue.quantity(venue.product["minOrderValue"], price))
-    return one(venue, ordPx=price, ordQty=f"{fewest if part == 'least' else fewest - step:f}")
-
-
-@states(f"{SPEC}: Limits", "an order worth minOrderValue is taken")
-def _(venue: Venue) -> None:
-    accepted(at_value(venue, "least"))
-
-
-@states(f"{SPEC}: Limits", "an order worth less than minOrderValue is refused")
-def _(venue: Venue) -> None:
-    refused(at_value(venue, "less"))
-
-
-@states(f"{FACTS}: Info API", "an order above maxOrderQty is refused")
-def _(venue: Venue) -> None:
-    most, step = Decimal(venue.product["maxOrderQty"]), Decimal(venue.product["stepSize"])
-    refused(one(venue, ordQty=f"{most + step:f}"))
+    fewest = venue.quantity(venue.product["minOrderValue"], price)
+    return one(venue, ordPx=price, ordQty=beyond(fewest, venue.product["stepSize"], steps))
 
 
 def slippage(venue: Venue, part: str) -> Answer:
-    most = Decimal(venue.product["maxSlippagePct"])
-    return venue.trader(0).place(venue.market(slippagePct=f"{most * Decimal(part):f}"))
+    return market(venue, slippagePct=f"{Decimal(venue.product['maxSlippagePct']) * Decimal(part):f}")
 
 
-@states(f"{SPEC}: Limits", "slippagePct of a market order may be maxSlippagePct")
-def _(venue: Venue) -> None:
-    accepted(slippage(venue, "1"))
+def bracket(venue: Venue, count: object) -> None:
+    key, action = action_of(venue, "placeBracketOrder")
+    orders = [*action["orders"], *action["orders"]][: int(str(count))]
+    (accepted if count in (2, 3) else refused)(venue.act(key, {**action, "orders": orders}))
 
 
-@states(f"{SPEC}: Limits", "slippagePct above maxSlippagePct is refused")
-def _(venue: Venue) -> None:
-    refused(slippage(venue, "1.01"))
-
-
-for_all(
-    f"{SPEC}: Limits",
-    "slippagePct is text above 0",
-    ["-0.01", "0", "text", 0.01],
-    lambda venue, value: refused(venue.trader(0).place(venue.market(slippagePct=value))),
-)
-
-
-@states(f"{FACTS}: Trading rules", "a limit price of less than a tenth of the mark price is refused")
-def _(venue: Venue) -> None:
-    price = venue.price("0.05")
-    refused(one(venue, ordPx=price, ordQty=venue.quantity("50", price)))
-
-
-@states(f"{FACTS}: Trading rules", "a limit price above 999,999 is refused")
-def _(venue: Venue) -> None:
-    refused(one(venue, ordSide="SELL", ordPx="1000000"))
-
-
-def counted(kind: str, name: str, few: int, many: int | None) -> Callable[[Venue, object], None]:
-    def check(venue: Venue, count: object) -> None:
-        trader = venue.trader(0)
-        items = trading_actions(venue, trader)[kind][name]
-        answer = trader.act(kind, **{name: [*items, *items][: int(str(count))]})
-        good = few <= int(str(count)) and (many is None or int(str(count)) <= many)
-        accepted(answer) if good else malformed(answer, name)
-
-    return check
-
-
-each(f"{SPEC}: Limits", "placeOrder with {} orders", [0, 1], counted("placeOrder", "orders", 1, None))
-each(f"{SPEC}: Limits", "cancelOrder with {} cancels", [0, 1], counted("cancelOrder", "cancels", 1, None))
-each(f"{SPEC}: Limits", "placeBracketOrder with {} orders", [1, 2, 3, 4], counted("placeBracketOrder", "orders", 2, 3))
-
-
-def leverage(venue: Venue, value: object) -> None:
+def most_leverage(venue: Venue) -> None:
     most = Decimal(venue.other["maxLeverage"])
-    text = {"max": f"{most:f}", "max + 1": f"{most + 1:f}"}.get(str(value), value)
-    answer = venue.trader(0).act("setLeverage", symbolCode=int(venue.other["code"]), leverage=text)
-    accepted(answer) if value in ("1", "2.5", "2.55", "max") else refused(answer)
+    accepted(changed(venue, "setLeverage", "action.leverage", f"{most:f}"))
+    refused(changed(venue, "setLeverage", "action.leverage", f"{most + 1:f}"))
 
 
-for_all(
-    f"{SPEC}: Limits",
-    "leverage is at least 1, has at most two decimals, and is at most maxLeverage",
-    ["1", "2.5", "2.55", "max", "0.99", "0", "-1", "2.555", "max + 1", "text", 3, None],
-    leverage,
+NO_LEVERAGE = ["0.99", "0", "-1", "2.555", "text", None]
+varied("S Limits: leverage may have two decimals", "setLeverage", "action.leverage", ["1", "2.5", "2.55"], accepted)
+varied("S Limits: leverage is not below 1, nor of three decimals", "setLeverage", "action.leverage", NO_LEVERAGE)
+table({"S Limits: leverage is at most maxLeverage": most_leverage})
+table(
+    {
+        "S Limits: an order worth minOrderValue is taken": lambda venue: at_value(venue, 0),
+        "S Limits: slippagePct of a market order may be maxSlippagePct": lambda venue: slippage(venue, "1"),
+    },
+    accepted,
 )
-for_all(
-    f"{SPEC}: Endpoints",
-    "marginMode is CROSS or ISOLATED",
-    ["ISOLATED", "CROSS", "NONE", "cross", None],
-    lambda venue, mode: (accepted if mode in ("ISOLATED", "CROSS") else refused)(
-        venue.trader(0).act("setMarginMode", symbolCode=int(venue.other["code"]), marginMode=mode)
-    ),
+table(
+    {
+        "S Limits: a price that is not a multiple of tickSize is refused": lambda venue: one(
+            venue, ordPx=beyond(venue.price("0.8"), venue.product["tickSize"], "0.5")
+        ),
+        "S Limits: a quantity that is not a multiple of stepSize is refused": lambda venue: one(
+            venue, ordQty=beyond(venue.resting()["ordQty"], venue.product["stepSize"], "0.5")
+        ),
+        "S Limits: an order worth less than minOrderValue is refused": lambda venue: at_value(venue, -1),
+        "S Limits: slippagePct above maxSlippagePct is refused": lambda venue: slippage(venue, "1.01"),
+    },
+    refused,
 )
-for_all(
-    f"{SPEC}: Endpoints",
-    "assignedPosMargin is a number other than 0",
-    ["0", "text", "", None],
-    lambda venue, amount: refused(
-        venue.trader(0).act("assignPosMargin", symbolCode=venue.code, assignedPosMargin=amount)
-    ),
-)
+each("S Limits: placeBracketOrder with {} orders: 2 or 3 are taken", [1, 2, 3, 4], bracket)
+NO_MARGIN = ["0", "text", "", None]
+varied("S Endpoints: assignedPosMargin is not 0", "assignPosMargin", "action.assignedPosMargin", NO_MARGIN)
 
 
 # --- replace and cancel
-def placed(venue: Venue, trader: Trader) -> dict[str, Any]:
-    order = venue.resting()
-    accepted(trader.place(order))
-    return trader.order(order["clOrdId"])
-
-
-@states(f"{SPEC}: Order item", "replaceOrder needs clOrdId or ordId")
-def _(venue: Venue) -> None:
-    refused(venue.trader(0).act("replaceOrder", **without(venue.resting(), "clOrdId")))
-
-
-each(
-    f"{SPEC}: Order item",
-    "replaceOrder finds the order by {}",
-    ["clOrdId", "ordId"],
-    lambda venue, name: _replaced(venue, str(name)),
-)
-
-
-def _replaced(venue: Venue, name: str) -> None:
+def replaced(venue: Venue, name: object) -> None:
     trader = venue.trader(0)
-    state = placed(venue, trader)
-    price = venue.price("0.7")
-    fields = {**without(venue.resting(), "clOrdId"), "ordPx": price, name: int(state[name])}
+    state, price = placed(venue, trader), venue.price("0.7")
+    fields = {**edited(venue.resting(), "clOrdId"), "ordPx": price, str(name): int(state[str(name)])}
     accepted(trader.act("replaceOrder", **fields))
-    now = venue.until(
-        lambda: [row for row in venue.rows("/info/order/states", userAddr=trader.address, status="NEW")
-                 if Decimal(row["price"]) == Decimal(price)], "the moved order",
-    )  # fmt: skip
-    expect(now, "no order has the new price")
+    wanted = {"userAddr": trader.address, "status": "NEW"}
+    venue.until(
+        lambda: any(Decimal(row["price"]) == Decimal(price) for row in venue.rows("/info/order/states", **wanted)),
+        "an order with the new price",
+    )
 
 
-@states(f"{SPEC}: Order item", "replaceOrder of an order that is not there is refused")
-def _(venue: Venue) -> None:
-    refused(venue.trader(0).act("replaceOrder", **venue.resting()))
-
-
-CANCELS: dict[str, Callable[[dict[str, Any], int], dict[str, Any]]] = {
-    "ordId as text": lambda state, code: {"symbolCode": str(code), "ordId": str(state["ordId"])},
-    "clOrdId as text": lambda state, code: {"symbolCode": str(code), "clOrdId": str(state["clOrdId"])},
-    "symbolCode as a number": lambda state, code: {"symbolCode": code, "ordId": str(state["ordId"])},
-    "ordId as a number": lambda state, code: {"symbolCode": code, "ordId": int(state["ordId"])},
-    "clOrdId as a number": lambda state, code: {"symbolCode": code, "clOrdId": int(state["clOrdId"])},
-}
-
-
-def cancelled(venue: Venue, name: object) -> None:
+def cancelled(venue: Venue, said: object) -> None:
+    """Cancel an order by a field that is text or a number."""
+    name, _, kind = str(said).partition(" as ")
     trader = venue.trader(0)
     state = placed(venue, trader)
-    accepted(trader.act("cancelOrder", cancels=[CANCELS[str(name)](state, venue.code)]))
+    ids = {"symbolCode": str(venue.code), **({name: state[name]} if name in state else {"ordId": state["ordId"]})}
+    ids[name] = str(ids[name]) if kind == "text" else int(ids[name])
+    accepted(trader.act("cancelOrder", cancels=[ids]))
     venue.until(lambda: trader.order(int(state["clOrdId"]))["status"] == "CANCELED", "status CANCELED")
 
 
-each(f"{FACTS}: Request details", "cancelOrder takes {}", CANCELS, cancelled)
-
-
-@states(f"{SPEC}: Endpoints", "a cancel needs clOrdId or ordId")
-def _(venue: Venue) -> None:
-    refused(venue.trader(0).act("cancelOrder", cancels=[{"symbolCode": str(venue.code)}]))
-
-
-@states(f"{SPEC}: Endpoints", "a cancel of an order that is not there is refused")
-def _(venue: Venue) -> None:
-    refused(venue.trader(0).act("cancelOrder", cancels=[{"symbolCode": str(venue.code), "ordId": "987654321"}]))
-
-
-@states(f"{SPEC}: Endpoints", "nobody cancels another account's order")
-def _(venue: Venue) -> None:
+def cancel_by_another(venue: Venue) -> None:
     state = placed(venue, venue.trader(0))
     cancels = [{"symbolCode": str(venue.code), "ordId": str(state["ordId"])}]
     refused(venue.trader(1).act("cancelOrder", cancels=cancels))
-    if venue.trader(0).order(int(state["clOrdId"]))["status"] != "NEW":
-        raise Differs("the order is gone")
+    expect(venue.trader(0).order(int(state["clOrdId"]))["status"] == "NEW", "the order is gone")
 
 
-@states(f"{SPEC}: Endpoints", "cancelAll cancels the open orders of a product")
-def _(venue: Venue) -> None:
+def cancel_all(venue: Venue) -> None:
     trader = venue.trader(0)
     placed(venue, trader)
     accepted(trader.act("cancelAll", symbolCode=venue.code))
-    path, wanted = "/info/order/states", {"userAddr": trader.address, "symbol": venue.code, "status": "NEW"}
-    venue.until(lambda: not venue.rows(path, **wanted), "no open order")
+    wanted = {"userAddr": trader.address, "symbol": venue.code, "status": "NEW"}
+    venue.until(lambda: not venue.rows("/info/order/states", **wanted), "no open order")
 
 
-@states(f"{SPEC}: Endpoints", "cancelAll without symbolCode is malformed")
-def _(venue: Venue) -> None:
-    malformed(venue.trader(0).act("cancelAll"), "symbolCode")
+each("S Order item: replaceOrder finds the order by {}", ["clOrdId", "ordId"], replaced)
+each("P Request details: cancelOrder takes {}", ["clOrdId as text", "symbolCode as a number"], cancelled)
+each("L Request details: cancelOrder takes {}", ["ordId as a number", "clOrdId as a number"], cancelled)
+varied("S Endpoints: a cancel needs clOrdId or ordId", "cancelOrder", "action.cancels[].ordId", [MISSING])
+varied("S Endpoints: a cancel needs an order that is there", "cancelOrder", "action.cancels[].ordId", ["987654321"])
+table(
+    {
+        "S Endpoints: nobody cancels another account's order": cancel_by_another,
+        "S Endpoints: cancelAll cancels the open orders of a product": cancel_all,
+    }
+)

@@ -5,164 +5,107 @@ Each statement uses accounts of its own where it changes what others need: 4 tra
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from .requests import DAY_MS, FACTS, SPEC, accepted, malformed, refused, ruled_out, without
+from . import world
 from .signing import Key
-from .statements import NotTried, each, expect, for_all, states
-from .venue import Answer, Trader, Venue
+from .statements import Check, NotTried, each, expect, for_all, states, table
+from .venue import Answer, Venue, accepted, refused, unsigned
+from .world import BUILDER, BUILT_FOR, MONTH_MS, action_of, authorised, changed, exchanged, order_of, varied, vault
 
+NO_AMOUNT = ["0", "-5", "", "text", "NaN", None]
 YEAR = 365 * 86_400
-ZERO = "0x" + "0" * 40
-BUILDER, TRADER = 6, 4
 
 
-def free(venue: Venue, trader: Trader) -> Decimal:
-    """Return what an account may transfer, in USDC."""
-    return Decimal(venue.rows("/info/account/wallet", userAddr=trader.address)[0]["availableTransferBalance"])
+def moves(venue: Venue, number: int, amount: int, act: Callable[[], object]) -> None:
+    """See that something moves an amount in USDC into an account, or out of it."""
+    trader = venue.trader(number)
+    before = venue.free(trader)
+    act()
+    venue.until(lambda: venue.free(trader) == before + amount, f"{before + amount} USDC")
 
 
-def master(venue: Venue, number: int, kind: str, /, signer: Key | None = None, **fields: Any) -> Answer:
-    """Send an action that a master signs, by account number; `expiry`, `vault` and `nonce` are of the envelope."""
-    options = {name: fields.pop(name) for name in ("expiry", "vault", "nonce", "domain") if name in fields}
-    return venue.act(signer or venue.trader(number).master, {"type": kind, **fields}, **options)
+def expires(venue: Venue, name: object) -> None:
+    """See that an action is taken with an expiry that is to come, and refused after a past one."""
+    accepted(venue.act(*action_of(venue, str(name)), expiry=venue.nonce() + MONTH_MS))
+    refused(venue.act(*action_of(venue, str(name)), expiry=venue.nonce() - MONTH_MS), 40208)
+
+
+each("S Request envelope: {} takes expiryAfter; a past one is 40208", ["approveAgent", "withdraw"], expires)
+each("P Request envelope: {} takes expiryAfter; a past one is 40208", ["usdSend"], expires)
 
 
 # --- agents
-@states(f"{SPEC}: Authentication", "an approved agent may trade; its own master may not trade with its own key")
-def _(venue: Venue) -> None:
-    trader = venue.trader(7)
-    accepted(trader.place(venue.resting()))
-    refused(venue.act(trader.master, {"type": "placeOrder", "orders": [venue.resting()]}), 40204)
+def approved(venue: Venue, seconds: object) -> Answer:
+    return venue.approve(venue.trader(7).master, venue.stranger(), name="t", seconds=int(str(seconds)))
 
 
-for_all(
-    f"{SPEC}: Limits",
-    "validitySeconds of approveAgent: 0 to 365 days",
-    [0, 1, YEAR],
-    lambda venue, seconds: accepted(venue.approve(venue.trader(7).master, venue.stranger(), name="t", seconds=seconds)),  # type: ignore[arg-type]
-)
-for_all(
-    f"{SPEC}: Limits",
-    "validitySeconds of approveAgent beyond 365 days, or no integer from 0, is refused",
-    [YEAR + 1, 1 << 63],
-    lambda venue, seconds: refused(venue.approve(venue.trader(7).master, venue.stranger(), name="t", seconds=seconds)),  # type: ignore[arg-type]
-)
-APPROVE = ("agentAddress", "agentName", "validitySeconds", "dexChain")
+for_all("S Limits: validitySeconds of approveAgent: 0 to 365 days", [0, 1, YEAR], approved, accepted)
+for_all("S Limits: validitySeconds beyond 365 days is refused", [YEAR + 1, 1 << 63], approved, refused)
+varied("L Endpoints: approveAgent for the other dexChain is refused", "approveAgent", "action.dexChain", ["Mainnet"])
 
 
-def lacks(venue: Venue, name: object) -> None:
-    """The signature can't be made without the field, so one over the whole action is sent."""
-    trader = venue.trader(7)
-    whole = {"type": "approveAgent", "agentAddress": trader.agent.address, "agentName": "x", "validitySeconds": 0}
-    body = venue.envelope(trader.master, {**whole, "dexChain": venue.domain.dex_chain})
-    malformed(venue.send({**body, "action": without(body["action"], str(name))}), str(name))
-
-
-each(f"{SPEC}: Endpoints", "approveAgent requires {}", APPROVE, lacks)
-
-
-@states(f"{SPEC}: Authentication", "an agent can't approve an agent")
-def _(venue: Venue) -> None:
-    refused(venue.approve(venue.trader(7).agent, venue.stranger()), 40204)
-
-
-@states(f"{SPEC}: Endpoints", "approveAgent for the other dexChain is refused")
-def _(venue: Venue) -> None:
-    other = "Mainnet" if venue.domain.dex_chain == "Testnet" else "Testnet"
-    trader = venue.trader(7)
-    action = {"type": "approveAgent", "agentAddress": trader.agent.address, "agentName": "x", "validitySeconds": 0}
-    refused(venue.act(trader.master, {**action, "dexChain": other}))
-
-
-@states(f"{SPEC}: Request envelope", "approveAgent takes expiryAfter: a past one is refused as 40208")
-def _(venue: Venue) -> None:
-    trader = venue.trader(7)
-    accepted(venue.approve(trader.master, trader.agent, expiry=venue.nonce() + DAY_MS))
-    refused(venue.approve(trader.master, trader.agent, expiry=venue.nonce() - DAY_MS), 40208)
-
-
-@states(f"{FACTS}: Master-signed typed data", "approveAgent with the zero address revokes the agent of that name")
+@states("K Signed data: approveAgent with the zero address revokes the agent of that name")
 def _(venue: Venue) -> None:
     trader, agent = venue.trader(7), venue.stranger()
     accepted(venue.approve(trader.master, agent, name="short-lived"))
-    order = {"type": "placeOrder", "orders": [venue.resting()]}
-    accepted(venue.act(agent, order))
-    action = {"type": "approveAgent", "agentAddress": ZERO, "agentName": "short-lived", "validitySeconds": 0}
-    accepted(venue.act(trader.master, {**action, "dexChain": venue.domain.dex_chain}))
-    refused(venue.act(agent, {"type": "placeOrder", "orders": [venue.resting()]}), 40204)
+    accepted(venue.act(agent, order_of(venue)))
+    accepted(venue.approve(trader.master, world.ZERO, name="short-lived"))
+    unsigned(venue.act(agent, order_of(venue)))
 
 
-@states(f"{FACTS}: Info API", "an approved agent is in /info/account/agent and /agent/active")
+@states("K Info API: an approved agent is in /info/account/agent and /agent/active, with status ACTIVE")
 def _(venue: Venue) -> None:
     trader, agent = venue.trader(7), venue.stranger()
     accepted(venue.approve(trader.master, agent, name="listed"))
     rows = venue.rows("/info/account/agent", userAddr=trader.address, agentAddress=agent.address)
-    expect(any(row["agentAddress"].lower() == agent.address.lower() for row in rows), rows)
     active = venue.info("/info/account/agent/active", userAddr=trader.address, agentName="listed").data
-    expect(active["agentAddress"].lower() == agent.address.lower() and active["status"] in (1, "1", "ACTIVE"), active)
+    for row in (*rows, active):
+        expect(row["agentAddress"].lower() == agent.address.lower() and row["status"] == "ACTIVE", row)
+    expect(rows, "it is not in /info/account/agent")
 
 
-# --- withdraw and faucet
-def withdraw(venue: Venue, amount: object = "2", **fields: Any) -> Answer:
-    fields.setdefault("destination", venue.trader(8).address)
-    fields.setdefault("withdrawSequence", venue.nonce() // 1000)
-    return master(venue, 8, "withdraw", amount=amount, **fields)
+# --- withdraw, faucet and usdSend, which not every venue takes
+def too_much(venue: Venue, kind: object) -> Answer:
+    """Withdraw or send more than account 8 can pay."""
+    return changed(venue, str(kind), "action.amount", f"{venue.free(venue.trader(8)) + 1:f}")
 
 
-@states(f"{SPEC}: Limits", "2 USDC can be withdrawn, and are gone from the balance")
-def _(venue: Venue) -> None:
-    before = free(venue, venue.trader(8))
-    accepted(withdraw(venue))
-    venue.until(lambda: free(venue, venue.trader(8)) <= before - 2, "the withdrawal")
-
-
-@states(f"{SPEC}: Limits", "less than 2 USDC can't be withdrawn")
-def _(venue: Venue) -> None:
-    refused(withdraw(venue, "1.999999"))
-
-
-@states(f"{SPEC}: Authentication", "more than the balance can't be withdrawn")
-def _(venue: Venue) -> None:
-    ruled_out(withdraw(venue, f"{free(venue, venue.trader(8)) + 1:f}"))
-
-
-for_all(
-    f"{SPEC}: Endpoints",
-    "the amount of a withdrawal is text above 0",
-    ["0", "-5", "", "text", "NaN", "1e3", "2.0000001"],
-    lambda venue, amount: refused(withdraw(venue, amount)),
-)
-
-
-@states(f"{SPEC}: Authentication", "an agent can't withdraw")
-def _(venue: Venue) -> None:
-    refused(withdraw(venue, signer=venue.trader(8).agent), 40204)
-
-
-@states(
-    f"{FACTS}: Master-signed typed data", "withdraw is also accepted without withdrawSequence, in action and signature"
-)
-def _(venue: Venue) -> None:
-    action = {"type": "withdraw", "destination": venue.trader(8).address, "amount": "2"}
-    accepted(venue.act(venue.trader(8).master, action))
-
-
-@states(f"{SPEC}: Request envelope", "withdraw takes expiryAfter")
-def _(venue: Venue) -> None:
-    accepted(withdraw(venue, expiry=venue.nonce() + 3_600_000))
-    refused(withdraw(venue, expiry=venue.nonce() - DAY_MS), 40208)
-
-
-@states(f"{FACTS}: Master-signed typed data", "faucetClaim gives 500 USDC, once a day")
-def _(venue: Venue) -> None:
-    before = free(venue, venue.trader(9))
-    answer = master(venue, 9, "faucetClaim")
-    if answer.code:
+def claimed(venue: Venue, again: bool = False) -> Answer:
+    """Return the answer to the first claim of account 9, or to another. Raises NotTried if it has claimed before."""
+    master = venue.trader(9).master
+    answer = venue.once("claim", lambda: venue.act(master, {"type": "faucetClaim"}))
+    if answer.code == 40230:
         raise NotTried(f"account 9 has claimed already: {answer}")
-    venue.until(lambda: free(venue, venue.trader(9)) == before + 500, "500 USDC")
-    refused(master(venue, 9, "faucetClaim"))
+    return venue.act(master, {"type": "faucetClaim"}) if again else accepted(answer)
+
+
+varied("S Endpoints: a withdrawal is of text above 0", "withdraw", "action.amount", NO_AMOUNT)
+varied("S Limits: 2 USDC can be withdrawn", "withdraw", "action.amount", ["2"], accepted)
+varied("S Limits: less than 2 USDC can't be withdrawn", "withdraw", "action.amount", ["1.999999"])
+varied("L Endpoints: it has no exponent and at most 6 decimals", "withdraw", "action.amount", ["1e3", "2.0000001"])
+varied("P usdSend: its amount is text above 0", "usdSend", "action.amount", NO_AMOUNT)
+for_all("S Limits: more than the balance can't be withdrawn", ["withdraw"], too_much, refused)
+for_all("P usdSend: more than the balance can't be sent", ["usdSend"], too_much, refused)
+table(
+    {
+        "L Trading rules: a withdrawal leaves the balance": lambda venue: moves(
+            venue, 8, -2, lambda: accepted(venue.act(*action_of(venue, "withdraw")))
+        ),
+        "P Signed data: faucetClaim gives 500 USDC": lambda venue: moves(venue, 9, 500, lambda: claimed(venue)),
+        "L Signed data: faucetClaim gives nothing twice a day": lambda venue: refused(claimed(venue, again=True)),
+        "L Signed data: withdraw is also accepted without withdrawSequence": lambda venue: accepted(
+            changed(venue, "withdraw", "action.withdrawSequence")
+        ),
+        "P Trading rules: a vault costs a fee of 100 USDC": lambda venue: moves(
+            venue, 2, -250, lambda: accepted(created(venue, 2, "150"))
+        ),
+        "P usdSend: a master signs it as UsdTransfer, and the amount moves": lambda venue: moves(
+            venue, 9, 1, lambda: accepted(venue.act(*action_of(venue, "usdSend")))
+        ),
+    }
+)
 
 
 # --- builders
@@ -170,266 +113,206 @@ def builder_agent(venue: Venue) -> Key:
     return venue.named_key("builder agent")
 
 
-def authorised(venue: Venue, rate: object = "0.0005", seconds: object = 0, **fields: Any) -> Answer:
-    """Approve the builder's agent for the trader, after ending an earlier approval."""
-    registered(venue)
-    master(venue, TRADER, "revokeAgentToBuilder", dexChain=venue.domain.dex_chain)
-    values = {"agentAddress": builder_agent(venue).address, "builderAddress": venue.trader(BUILDER).address}
-    more = {"maxFeeRate": rate, "validitySeconds": seconds, "dexChain": venue.domain.dex_chain}
-    return master(venue, TRADER, "approveAgentToBuilder", **{**values, **more, **fields})
+def revoked(venue: Venue) -> Answer:
+    action = {"type": "revokeAgentToBuilder", "dexChain": venue.domain.dex_chain}
+    return venue.act(venue.trader(BUILT_FOR).master, action)
 
 
-def registered(venue: Venue) -> Answer:
-    """See that the builder is registered, and return the answer to the first try of this run."""
-    if not venue.done("builder"):
-        fields = {"name": "Conformance", "dexChain": venue.domain.dex_chain}
-        venue.kept["registered"] = master(venue, BUILDER, "registerBuilder", **fields)
-    answer: Answer = venue.kept["registered"]
-    return answer
+def register(venue: Venue, number: int, name: str) -> Answer:
+    action = {"type": "registerBuilder", "name": name, "dexChain": venue.domain.dex_chain}
+    return venue.act(venue.trader(number).master, action)
 
 
-def builder_order(venue: Venue, rate: object = "0.0002", **fields: Any) -> Answer:
-    order = {**venue.resting(), **fields}
-    action = {"type": "placeBuilderOrder", "order": order, "builder": venue.trader(BUILDER).address}
-    return venue.act(builder_agent(venue), {**action, "builderFeeRate": rate})
+def builder_order(
+    venue: Venue, rate: object = "0.0002", builder: int = BUILDER, signer: Key | None = None, **fields: Any
+) -> Answer:
+    action = {"type": "placeBuilderOrder", "order": {**venue.resting(), **fields}, "builderFeeRate": rate}
+    return venue.act(signer or builder_agent(venue), {**action, "builder": venue.trader(builder).address})
 
 
-@states(f"{SPEC}: States and transitions", "a builder registers once; the answer carries the transaction")
+def with_approval(check: Check) -> Check:
+    """Return a check that begins with an approval of the builder's agent, of at most 0.0005."""
+
+    def checked(venue: Venue, *value: object) -> object:
+        accepted(authorised(venue))
+        return check(venue, *value)
+
+    return checked
+
+
+def ended(venue: Venue) -> Answer:
+    accepted(revoked(venue))
+    return builder_order(venue)
+
+
+def stop_limit(venue: Venue) -> None:
+    number = venue.nonce()
+    fields = {"clOrdId": number, "triggerPx": venue.price("1.2"), "ordPx": venue.price("1.2")}
+    accepted(builder_order(venue, ordType="STOP_LIMIT", tpslTriggerType="LAST_PRICE", **fields))
+    state = venue.trader(BUILT_FOR).order(number)
+    expect(state["status"] == "ORDER_STATUS_UNTRIGGERED", f"its status is {state['status']}")
+
+
+def builder_bracket(venue: Venue) -> None:
+    builder = {"builder": venue.trader(BUILDER).address, "builderFeeRate": "0.0001"}
+    action = {**action_of(venue, "placeBracketOrder")[1], "type": "placeBuilderBracketOrder", **builder}
+    accepted(venue.act(builder_agent(venue), action))
+    refused(venue.act(builder_agent(venue), {**action, "orders": action["orders"][:1]}))
+
+
+@states("S States and transitions: a builder registers once; the answer carries the transaction")
 def _(venue: Venue) -> None:
-    first = registered(venue)
-    if first.code:
+    first = world.registered(venue)
+    if first.code == 40230:
         raise NotTried(f"account {BUILDER} was registered in an earlier run: {first}")
-    expect(first.data["txHash"], first)
-    refused(master(venue, BUILDER, "registerBuilder", name="Again", dexChain=venue.domain.dex_chain))
+    expect(accepted(first).data["txHash"], first)
+    refused(register(venue, BUILDER, "Again"))
 
 
-@states(f"{SPEC}: Endpoints", "the name of a builder has at least one character")
-def _(venue: Venue) -> None:
-    refused(master(venue, 7, "registerBuilder", name="", dexChain=venue.domain.dex_chain))
-
-
-@states(f"{SPEC}: States and transitions", "a trader approves a builder's agent, which then places for the trader")
+@states("S States and transitions: a trader approves a builder's agent, which then places for the trader")
 def _(venue: Venue) -> None:
     accepted(authorised(venue))
     order = venue.resting()
     accepted(builder_order(venue, **order))
-    expect(venue.trader(TRADER).order(order["clOrdId"])["status"] == "NEW", "the trader has no such order")
+    expect(venue.trader(BUILT_FOR).order(order["clOrdId"])["status"] == "NEW", "the trader has no such order")
 
 
-for_all(
-    f"{SPEC}: States and transitions",
-    "maxFeeRate is positive",
-    ["0", "-0.0001", "", "text"],
-    lambda venue, rate: refused(authorised(venue, rate)),
+def builds(said: str, values: Iterable[object], then: Check, name: str = "rate") -> None:
+    """Register one statement on builder orders that have each of some values, under an approval of at most 0.0005."""
+    for_all(said, values, with_approval(lambda venue, value: builder_order(venue, **{name: value})), then)
+
+
+NEVER = ["NONE", "ADL", "LIQUIDATION"]
+for_all("S States and transitions: maxFeeRate is positive", ["0", "-0.0001", "", "text"], authorised, refused)
+builds("S States and transitions: a builderFeeRate of 0 and of maxFeeRate is taken", ["0", "0.0005"], accepted)
+builds("S States and transitions: one above maxFeeRate or below 0 is refused", ["0.0006", "-0.0001"], refused)
+builds("S Versioning: reduceOnly is read in a builder order", ["REDUCE_ONLY"], refused, "reduceOnly")
+builds("S Versioning: reduceOnlyOption is read in a builder order", ["REDUCE_ONLY"], refused, "reduceOnlyOption")
+builds(
+    "S BuilderOrder: ordType NONE, ADL and LIQUIDATION are refused", ["NONE", "ADL", "LIQUIDATION"], refused, "ordType"
+)
+builds("S Endpoints: a builder order for another builder than the approval's is refused", [7], refused, "builder")
+table(
+    {
+        "S States and transitions: a revocation without an approval is refused": lambda venue: (
+            revoked(venue), revoked(venue))[1],
+        "S Endpoints: a builder without a name is refused": lambda venue: register(venue, 7, ""),
+        "L Trading rules: maxFeeRate is at most the environment's cap of 0.001": lambda venue: (
+            accepted(authorised(venue, "0.001")), authorised(venue, "0.0011"))[1],
+        "L Trading rules: an agent is authorised for one trader at a time": with_approval(
+            lambda venue: authorised(venue, number=5)),
+    },
+    refused,
+)  # fmt: skip
+table(
+    {
+        "S States and transitions: revokeAgentToBuilder ends the approval": with_approval(ended),
+        "S Authentication: only the trader's master approves a builder": lambda venue: authorised(
+            venue, signer=venue.trader(BUILT_FOR).agent
+        ),
+        "S States and transitions: the trader's own agent places no builder order": with_approval(
+            lambda venue: builder_order(venue, "0", signer=venue.trader(BUILT_FOR).agent)
+        ),
+    },
+    unsigned,
+)
+table(
+    {
+        "S BuilderOrder: ordType STOP_LIMIT waits as an untriggered order": with_approval(stop_limit),
+        "S Endpoints: placeBuilderBracketOrder takes 2 or 3 orders": with_approval(builder_bracket),
+    }
 )
 
 
-@states(f"{FACTS}: Trading rules", "maxFeeRate above the environment's cap of 0.001 is refused")
+@states("P Info API: expiresAt of /info/builder/agents is in seconds: 7 days from now for validitySeconds 0")
 def _(venue: Venue) -> None:
-    accepted(authorised(venue, "0.001"))
-    refused(authorised(venue, "0.0011"))
+    week, longer = expiry_of(venue, 0), expiry_of(venue, 7 * 86_400 + 5_000)
+    expect(abs(longer - week - 5_000) < 60, f"it is {week}, and {longer} for 5,000 s more")
 
 
-@states(f"{SPEC}: States and transitions", "a builderFeeRate of 0 up to the approval's cap is taken, above it refused")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue, "0.0005"))
-    for rate in ("0", "0.0005"):
-        accepted(builder_order(venue, rate))
-    refused(builder_order(venue, "0.0006"))
-    refused(builder_order(venue, "-0.0001"))
-
-
-@states(f"{SPEC}: Endpoints", "a builder order for another builder than the approval's is refused")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    action = {"type": "placeBuilderOrder", "order": venue.resting(), "builder": venue.trader(7).address}
-    refused(venue.act(builder_agent(venue), {**action, "builderFeeRate": "0"}))
-
-
-@states(f"{SPEC}: States and transitions", "revokeAgentToBuilder ends the approval")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    accepted(master(venue, TRADER, "revokeAgentToBuilder", dexChain=venue.domain.dex_chain))
-    refused(builder_order(venue), 40204)
-
-
-@states(f"{SPEC}: States and transitions", "a revocation without an approval is refused")
-def _(venue: Venue) -> None:
-    master(venue, TRADER, "revokeAgentToBuilder", dexChain=venue.domain.dex_chain)
-    refused(master(venue, TRADER, "revokeAgentToBuilder", dexChain=venue.domain.dex_chain))
-
-
-@states(f"{SPEC}: States and transitions", "the trader's own agent is not the builder's: it places no builder order")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    action = {"type": "placeBuilderOrder", "order": venue.resting(), "builder": venue.trader(BUILDER).address}
-    refused(venue.act(venue.trader(TRADER).agent, {**action, "builderFeeRate": "0"}), 40204)
-
-
-@states(f"{SPEC}: States and transitions", "only the trader's master approves a builder")
-def _(venue: Venue) -> None:
-    refused(authorised(venue, signer=venue.trader(TRADER).agent), 40204)
-
-
-@states(f"{FACTS}: Trading rules", "an agent is authorised for one trader at a time")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    values = {"agentAddress": builder_agent(venue).address, "builderAddress": venue.trader(BUILDER).address}
-    more = {"maxFeeRate": "0.0005", "validitySeconds": 0, "dexChain": venue.domain.dex_chain}
-    refused(master(venue, 5, "approveAgentToBuilder", **values, **more))
-
-
-each(
-    f"{SPEC}: Versioning",
-    "{} is read in a builder order",
-    ["reduceOnly", "reduceOnlyOption"],
-    lambda venue, name: (accepted(authorised(venue)), refused(builder_order(venue, **{str(name): "REDUCE_ONLY"}))),
-)
-
-
-@states(f"{SPEC}: BuilderOrder", "ordType STOP_LIMIT waits as an untriggered order")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    number = venue.nonce()
-    fields = {"clOrdId": number, "triggerPx": venue.price("1.2"), "ordPx": venue.price("1.2")}
-    accepted(builder_order(venue, ordType="STOP_LIMIT", tpslTriggerType="LAST_PRICE", **fields))
-    state = venue.trader(TRADER).order(number)
-    expect(state["status"] == "ORDER_STATUS_UNTRIGGERED", f"its status is {state['status']}")
-
-
-each(
-    f"{SPEC}: BuilderOrder",
-    "a builder order has no ordType {}",
-    ["NONE", "ADL", "LIQUIDATION"],
-    lambda venue, kind: (accepted(authorised(venue)), refused(builder_order(venue, ordType=kind))),
-)
-
-
-@states(f"{SPEC}: Endpoints", "placeBuilderBracketOrder takes a main order and its exits")
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
-    main = venue.resting()
-    quantity = main["ordQty"]
-    stop = venue.market("SELL", quantity, reduceOnly="SL_FROM_POSITION", triggerPx=venue.price("0.6"))
-    action = {"type": "placeBuilderBracketOrder", "builder": venue.trader(BUILDER).address, "builderFeeRate": "0.0001"}
-    orders = [main, {**stop, "tpslTriggerType": "MARK_PRICE"}]
-    accepted(venue.act(builder_agent(venue), {**action, "orders": orders}))
-    refused(venue.act(builder_agent(venue), {**action, "orders": orders[:1]}), 40003)
-
-
-@states(
-    f"{FACTS}: Info API", "/info/builder/agents lists the approval, expiresAt in seconds, 7 days for validitySeconds 0"
-)
-def _(venue: Venue) -> None:
-    accepted(authorised(venue))
+def expiry_of(venue: Venue, seconds: int) -> int:
+    """Return when the approval of the builder's agent ends that was made for some seconds."""
+    accepted(authorised(venue, seconds=seconds))
     data = venue.info("/info/builder/agents", builder=venue.trader(BUILDER).address).data
     rows = [row for row in data["agents"] if row["agent"].lower() == builder_agent(venue).address.lower()]
-    fields = {"wallet", "agent", "builder", "maxFeeRate", "expiresAt", "approveState", "expired"}
-    expect(rows and fields <= set(rows[0]), data)
-    left = int(rows[0]["expiresAt"]) - venue.nonce() / 1000
-    expect(abs(left - 7 * 86_400) < 3_600, f"{left:,.0f} s are left")
-    expect({"builder", "page", "pageSize", "total"} <= set(data), sorted(data))
+    return int(rows[0]["expiresAt"])
 
 
 # --- vaults
-def vault(venue: Venue) -> str:
-    """Return the address of account 3's vault."""
-    if not venue.done("vault"):
-        fields = {"name": "Conformance", "description": "a vault", "amount": "200", "currencyCode": 1}
-        venue.kept["vault address"] = accepted(venue.trader(3).act("vaultCreate", **fields)).data["vault"]
-    return str(venue.kept["vault address"])
+def of_vault(venue: Venue, kind: str, **fields: Any) -> Answer:
+    return venue.trader(5).act(kind, **{"vault": vault(venue), "currencyCode": 1, **fields})
 
 
-@states(f"{FACTS}: Protobuf", "vaultCreate answers the address of the new vault, which /info/vault/detail shows")
+def created(venue: Venue, number: int, amount: str = "100") -> Answer:
+    return venue.trader(number).act("vaultCreate", name="Made", description="", amount=amount, currencyCode=1)
+
+
+def in_vault(venue: Venue, number: int, action: dict[str, Any], address: str = "") -> Answer:
+    return venue.act(venue.trader(number).agent, action, vault=address or vault(venue))
+
+
+@states("K Protobuf: vaultCreate answers the address of the new vault, which /info/vault/detail shows")
 def _(venue: Venue) -> None:
     data = venue.info("/info/vault/detail", vaultAddress=vault(venue)).data
-    fields = {"vaultAddress", "ownerAddress", "vaultName", "tvl", "price", "apr", "status"}
-    expect(fields <= set(data), f"{sorted(fields - set(data))} are missing")
     expect(data["ownerAddress"].lower() == venue.trader(3).address.lower(), data)
 
 
-@states(f"{FACTS}: Trading rules", "a vault is created with at least 100 USDC")
+@states("K Protobuf: vaultDeposit gives shares, vaultWithdraw takes shares and returns USDC")
 def _(venue: Venue) -> None:
-    refused(venue.trader(3).act("vaultCreate", name="Small", description="", amount="99.999999", currencyCode=1))
-
-
-@states(f"{FACTS}: Trading rules", "a vault costs a fee of 100 USDC")
-def _(venue: Venue) -> None:
-    trader = venue.trader(2)
-    before = free(venue, trader)
-    accepted(trader.act("vaultCreate", name="Paid", description="", amount="150", currencyCode=1))
-    venue.until(lambda: free(venue, trader) == before - 250, f"{before - 250} USDC, has {free(venue, trader)}")
-
-
-@states(f"{FACTS}: Protobuf", "vaultDeposit gives shares, vaultWithdraw takes shares and returns USDC")
-def _(venue: Venue) -> None:
-    trader, address = venue.trader(5), vault(venue)
-    before = free(venue, trader)
-    accepted(trader.act("vaultDeposit", vault=address, amount="50", currencyCode=1))
-    venue.until(lambda: free(venue, trader) == before - 50, "the deposit")
-    rows = venue.rows("/info/vault/depositors", vaultAddress=address)
+    trader = venue.trader(5)
+    moves(venue, 5, -50, lambda: accepted(of_vault(venue, "vaultDeposit", amount="50")))
+    rows = venue.rows("/info/vault/depositors", vaultAddress=vault(venue))
     expect(any(trader.address.lower() in str(row).lower() for row in rows), f"no such depositor: {rows}")
-    accepted(trader.act("vaultWithdraw", vault=address, share="10", currencyCode=1))
-    venue.until(lambda: free(venue, trader) > before - 50, "the withdrawal")
+    before = venue.free(trader)
+    accepted(of_vault(venue, "vaultWithdraw", share="10"))
+    venue.until(lambda: venue.free(trader) > before, "the withdrawal")
 
 
-@states(f"{SPEC}: Authentication", "an agent places orders for its master's vault, in its vaultAddress")
+@states("S Authentication: an agent places orders for its master's vault, in its vaultAddress")
 def _(venue: Venue) -> None:
-    address, order = vault(venue), venue.resting()
-    accepted(venue.act(venue.trader(3).agent, {"type": "placeOrder", "orders": [order]}, vault=address))
-    rows = venue.rows("/info/order/states", userAddr=address, clientOrderId=order["clOrdId"])
+    action = order_of(venue)
+    accepted(in_vault(venue, 3, action))
+    number = action["orders"][0]["clOrdId"]
+    rows = venue.rows("/info/order/states", userAddr=vault(venue), clientOrderId=number)
     expect(rows and rows[0]["status"] == "NEW", "the vault has no such order")
 
 
-@states(f"{SPEC}: Authentication", "another's agent can't trade for a vault")
+@states("K Protobuf: vaultCreateSubVault and vaultRebalance: the parent stands in vaultAddress")
 def _(venue: Venue) -> None:
-    action = {"type": "placeOrder", "orders": [venue.resting()]}
-    refused(venue.act(venue.trader(5).agent, action, vault=vault(venue)))
-
-
-@states(f"{FACTS}: Protobuf", "vaultCreateSubVault and vaultRebalance: the parent stands in vaultAddress")
-def _(venue: Venue) -> None:
-    trader, address = venue.trader(3), vault(venue)
-    made = accepted(venue.act(trader.agent, {"type": "vaultCreateSubVault"}, vault=address)).data
+    made = accepted(in_vault(venue, 3, {"type": "vaultCreateSubVault"})).data
     to = made.get("vault") or made.get("subVault")
     expect(to, f"the answer names no vault: {made}")
-    moved = {"type": "vaultRebalance", "from": address, "to": to, "amount": "10", "currencyCode": 1}
-    accepted(venue.act(trader.agent, moved, vault=address))
+    moved = {"type": "vaultRebalance", "from": vault(venue), "to": to, "amount": "10", "currencyCode": 1}
+    accepted(in_vault(venue, 3, moved))
 
 
-@states(f"{FACTS}: Protobuf", "vaultClose closes a vault, which then takes no deposit")
+@states("K Protobuf: vaultClose closes a vault, which then takes no deposit")
 def _(venue: Venue) -> None:
-    trader = venue.trader(3)
-    made = accepted(trader.act("vaultCreate", name="Brief", description="", amount="100", currencyCode=1)).data["vault"]
-    accepted(venue.act(trader.agent, {"type": "vaultClose"}, vault=made))
-    refused(venue.trader(5).act("vaultDeposit", vault=made, amount="10", currencyCode=1))
+    made = accepted(created(venue, 3)).data["vault"]
+    accepted(in_vault(venue, 3, {"type": "vaultClose"}, made))
+    refused(of_vault(venue, "vaultDeposit", vault=made, amount="10"))
 
 
-@states(f"{FACTS}: Trading rules", "an account has at most five vaults")
-def _(venue: Venue) -> None:
-    trader = venue.trader(9)
-    listed = venue.rows("/info/vault/user-list", userAddress=trader.address)
-    for number in range(len(listed), 5):
-        accepted(trader.act("vaultCreate", name=f"Vault {number}", description="", amount="100", currencyCode=1))
-    refused(trader.act("vaultCreate", name="Vault 5", description="", amount="100", currencyCode=1))
+def sixth_vault(venue: Venue) -> Answer:
+    listed = venue.rows("/info/vault/user-list", userAddress=venue.trader(9).address)
+    for _ in range(len(listed), 5):
+        accepted(created(venue, 9))
+    return created(venue, 9)
 
 
 # --- referrals
-@states(f"{FACTS}: Protobuf", "bindReferral is signed by the agent, and binds once")
-def _(venue: Venue) -> None:
-    code = venue.info("/info/referral/code", userAddr=venue.trader(0).address).data
-    text = next((str(value) for key, value in code.items() if "code" in key.lower() and value), "")
-    expect(text, f"no code: {code}")
-    bound = venue.trader(1).act("bindReferral", referralCode=text)
-    if bound.code == 40230:
-        raise NotTried(f"account 1 was bound in an earlier run: {bound}")
-    accepted(bound)
-    refused(venue.trader(1).act("bindReferral", referralCode=text))
+def bound_twice(venue: Venue) -> Answer:
+    exchanged(venue, "bindReferral")
+    return venue.act(*action_of(venue, "bindReferral"))
 
 
-for_all(
-    f"{SPEC}: Endpoints",
-    "an unknown referral code is refused",
-    ["", "no such code"],
-    lambda venue, code: refused(venue.trader(2).act("bindReferral", referralCode=code)),
+table(
+    {
+        "P Trading rules: a vault is created with at least 100 USDC": lambda venue: created(venue, 3, "99.999999"),
+        "P Trading rules: an account has at most five vaults": sixth_vault,
+        "S Authentication: another's agent can't trade for a vault": lambda venue: in_vault(venue, 5, order_of(venue)),
+        "P Trading rules: an account is bound to an inviter once": bound_twice,
+    },
+    refused,
 )
+varied("L Endpoints: an unknown referral code is refused", "bindReferral", "action.referralCode", ["", "none such"])

@@ -12,11 +12,10 @@ from eth_account.messages import encode_typed_data
 from eth_utils import keccak
 
 CONTRACT = "0x0100000000000000000000000000000000000001"
+OLD_CONTRACT = "0x" + "0" * 40
+"""What documents of April 2026 sign with."""
 WORDS = "test test test test test test test test test test test junk"
 """The mnemonic of the development accounts, public and for tests only."""
-ENVIRONMENTS = {"Mainnet": (42161, "a"), "Testnet": (421614, "b")}
-"""dexChain → chainId, source."""
-
 ORD_TYPE = {
     "LIMIT": 1, "MARKET": 2, "MARKET_LIQ_SELLOFF": 3, "LIMIT_LIQ_SELLOFF": 4, "STOP_LIMIT": 5, "STOP_MARKET": 6,
     "TAKE_PROFIT_LIMIT": 7, "TAKE_PROFIT_MARKET": 8, "ADL": 50, "LIQUIDATION": 51,
@@ -56,26 +55,20 @@ MESSAGES: dict[str, dict[str, tuple[int, Kind]]] = {
 }  # fmt: skip
 """Agent-signed actions whose message is flat. The others, of lists, are in `message`."""
 
+_END = "nonce uint64, expiryAfter uint64"
+_AGENT = "dexChain string, agentAddress address"
 TYPED: dict[str, tuple[str, str]] = {
-    "approveAgent": (
-        "ApproveAgent",
-        "dexChain string, agentAddress address, agentName string, validitySeconds uint64, nonce uint64, "
-        "expiryAfter uint64",
-    ),
+    "approveAgent": ("ApproveAgent", f"{_AGENT}, agentName string, validitySeconds uint64, {_END}"),
     "withdraw": (
-        "Withdraw",
-        "dexChain string, destination address, amount string, withdrawSequence uint64, nonce uint64, "
-        "expiryAfter uint64",
-    ),
+        "Withdraw", f"dexChain string, destination address, amount string, withdrawSequence uint64, {_END}"),
+    "usdSend": ("UsdTransfer", f"dexChain string, to address, amount string, {_END}"),
     "faucetClaim": ("TestnetFaucetClaim", "dexChain string"),
-    "registerBuilder": ("RegisterBuilder", "dexChain string, name string, nonce uint64, expiryAfter uint64"),
+    "registerBuilder": ("RegisterBuilder", f"dexChain string, name string, {_END}"),
     "approveAgentToBuilder": (
         "ApproveAgentToBuilder",
-        "dexChain string, agentAddress address, builderAddress address, maxFeeRate string, validitySeconds uint64, "
-        "nonce uint64, expiryAfter uint64",
-    ),
-    "revokeAgentToBuilder": ("RevokeAgentToBuilder", "dexChain string, nonce uint64, expiryAfter uint64"),
-}
+        f"{_AGENT}, builderAddress address, maxFeeRate string, validitySeconds uint64, {_END}"),
+    "revokeAgentToBuilder": ("RevokeAgentToBuilder", f"dexChain string, {_END}"),
+}  # fmt: skip
 """Master-signed action → primary type and its fields, in order."""
 
 
@@ -119,18 +112,13 @@ def encode(values: Mapping[str, Any], fields: Mapping[str, tuple[int, Kind]]) ->
         if kind == "text":
             parts.append(block(number, str(value).encode()))
             continue
-        whole = kind.get(str(value), 0) if isinstance(kind, Mapping) else number_of(value)
+        if isinstance(kind, Mapping):
+            whole = kind.get(str(value), 0)
+        else:  # what is no number is refused before its signer is asked
+            whole = int(value) if str(value).lstrip("-").isdigit() or value is True else 0
         if whole:
             parts.append(varint(number << 3) + varint(whole))
     return b"".join(parts)
-
-
-def number_of(value: Any) -> int:
-    """Return the integer of a field; 0 for one that holds none, whose request is refused before its signer is asked."""
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return 0
 
 
 def block(number: int, content: bytes, *, empty: bool = False) -> bytes:
@@ -144,9 +132,9 @@ def message(action: Mapping[str, Any]) -> bytes:
     builder = {"builderAddr": (13, "text"), "builderFeeRate": (14, "text")}
     own = {"builderAddr": action.get("builder"), "builderFeeRate": action.get("builderFeeRate")}
     if kind == "placeOrder":
-        return b"".join(block(1, encode(each, ORDER), empty=True) for each in action["orders"])
+        return b"".join(block(1, encode(each, ORDER), empty=True) for each in action.get("orders", ()))
     if kind == "cancelOrder":
-        return b"".join(block(1, encode(each, CANCEL), empty=True) for each in action["cancels"])
+        return b"".join(block(1, encode(each, CANCEL), empty=True) for each in action.get("cancels", ()))
     if kind == "placeBracketOrder":
         return bracket(action["orders"], ORDER, {})
     if kind == "placeBuilderOrder":
@@ -190,11 +178,24 @@ def connection_id(content: bytes, vault: str | None, nonce: int, expiry: int) ->
     return bytes(keccak(content + raw + nonce.to_bytes(8, "little") + expiry.to_bytes(8, "little")))
 
 
-def signature(key: Key, domain: Mapping[str, Any], name: str, fields: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return r, s and v over typed data; `fields` is "name type, name type"."""
-    types = {name: [dict(zip(("name", "type"), each.split(), strict=True)) for each in fields.split(", ")]}
-    signed = Account.sign_message(encode_typed_data(dict(domain), types, dict(values)), key.secret)
-    return {"r": f"0x{signed.r:064x}", "s": f"0x{signed.s:064x}", "v": signed.v}
+def signed_data(
+    action: Mapping[str, Any], nonce: int, domain: Domain, expiry: int | None, vault: str | None
+) -> tuple[dict[str, Any], dict[str, list[dict[str, str]]], dict[str, Any]]:
+    """Return the typed data of a request: domain, types and message. `expiry` None is signed as 0."""
+    kind = action["type"]
+    if kind in TYPED:
+        name, fields = TYPED[kind]
+        if kind == "withdraw" and "withdrawSequence" not in action:
+            fields = fields.replace("withdrawSequence uint64, ", "")
+        own = domain.master
+        values = {"dexChain": domain.dex_chain, **action, "nonce": nonce, "expiryAfter": expiry or 0}
+    else:
+        own, name, fields = domain.agent, "Agent", "source string, connectionId bytes32"
+        hashed = connection_id(message(action), vault, nonce, expiry or 0)
+        values = {"source": domain.source, "connectionId": hashed}
+    pairs = [each.split() for each in fields.split(", ")]
+    types = {name: [{"name": each, "type": of} for each, of in pairs]}
+    return domain.of(own), types, {each: values[each] for each, _ in pairs}
 
 
 def envelope(
@@ -207,18 +208,16 @@ def envelope(
     vault: str | None = None,
 ) -> dict[str, Any]:
     """Return a signed request. `expiry` None is left out of the request and signed as 0."""
-    kind = action["type"]
-    if kind in TYPED:
-        name, fields = TYPED[kind]
-        if kind == "withdraw" and "withdrawSequence" not in action:
-            fields = fields.replace("withdrawSequence uint64, ", "")
-        wanted = [each.split()[0] for each in fields.split(", ")]
-        values = {"dexChain": domain.dex_chain, **action, "nonce": nonce, "expiryAfter": expiry or 0}
-        made = signature(key, domain.of(domain.master), name, fields, {each: values[each] for each in wanted})
-    else:
-        hashed = connection_id(message(action), vault, nonce, expiry or 0)
-        values = {"source": domain.source, "connectionId": hashed}
-        made = signature(key, domain.of(domain.agent), "Agent", "source string, connectionId bytes32", values)
+    signable = encode_typed_data(*signed_data(action, nonce, domain, expiry, vault))
+    made = Account.sign_message(signable, key.secret)
     optional = {"expiryAfter": expiry, "vaultAddress": vault}
     given = {name: value for name, value in optional.items() if value is not None}
-    return {"action": dict(action), "signature": made, "nonce": nonce, **given}
+    signature = {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
+    return {"action": dict(action), "signature": signature, "nonce": nonce, **given}
+
+
+def signer_of(body: Mapping[str, Any], domain: Domain) -> str:
+    """Return the address that a venue of a domain recovers from a request."""
+    optional = body.get("expiryAfter"), body.get("vaultAddress")
+    signable = encode_typed_data(*signed_data(body["action"], body["nonce"], domain, *optional))
+    return str(Account.recover_message(signable, [body["signature"][part] for part in "vrs"]))

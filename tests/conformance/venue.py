@@ -6,15 +6,17 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import httpx
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from .signing import Domain, Key, development_key, envelope, new_key
+from .statements import NotServed, NotTried, expect
 
 EXCHANGE = "/api/v1/exchange"
 AGENTS = 10
@@ -27,6 +29,8 @@ class Answer:
 
     status: int
     body: Any
+    unserved: bool = False
+    """True if the venue says that it has no such operation, and never answered it in another way."""
 
     @property
     def code(self) -> Any:
@@ -34,14 +38,51 @@ class Answer:
 
     @property
     def data(self) -> Any:
+        """The answer's data. Raises NotServed."""
+        self.served()
         return self.body.get("data") if isinstance(self.body, dict) else None
 
     @property
     def message(self) -> str:
         return str(self.body.get("message")) if isinstance(self.body, dict) else ""
 
+    def served(self) -> None:
+        """Raise NotServed if the venue has no such operation."""
+        if self.unserved:
+            raise NotServed(str(self))
+
+    def says_unserved(self) -> bool:
+        """Return whether the answer is that of a venue without the operation, or with the operation switched off."""
+        return self.status in (404, 405, 501) or self.code in (40201, 40280) or "unsupported" in self.message.lower()
+
     def __str__(self) -> str:
         return f"HTTP {self.status} {json.dumps(self.body)[:240]}"
+
+
+def accepted(answer: Answer) -> Answer:
+    """Raise Differs unless the answer is a success."""
+    answer.served()
+    expect((answer.status, answer.code) == (200, 0), f"it is refused: {answer}")
+    return answer
+
+
+def refused(answer: Answer, *codes: int, names: str = "") -> Answer:
+    """Raise Differs unless the answer is a refusal, in the envelope, with one of the codes and a text that names.
+
+    An operation that the venue does not have refuses nothing: NotServed.
+    """
+    if answer.code not in codes:
+        answer.served()
+    expect(isinstance(answer.body, dict) and {"code", "message"} <= set(answer.body), f"no envelope: {answer}")
+    expect(answer.code != 0, f"it is accepted: {answer}")
+    expect(not codes or answer.code in codes, f"its code is not {' or '.join(map(str, codes))}: {answer}")
+    expect(names.lower() in answer.message.lower(), f"its message does not name {names}: {answer}")
+    return answer
+
+
+def unsigned(answer: Answer) -> Answer:
+    """Raise Differs unless the answer is that the signer has no right to the action."""
+    return refused(answer, 40204)
 
 
 @dataclass(eq=False)
@@ -65,11 +106,9 @@ class Trader:
 
     def order(self, client_id: int) -> dict[str, Any]:
         """Return the state of an order, once it is there."""
-        found: list[dict[str, Any]] = self.venue.until(
-            lambda: self.venue.rows("/info/order/states", userAddr=self.address, clientOrderId=client_id),
-            f"order {client_id} in /info/order/states",
-        )
-        return found[0]
+        wanted = {"userAddr": self.address, "clientOrderId": client_id}
+        rows = self.venue.until(lambda: self.venue.rows("/info/order/states", **wanted), f"state of order {client_id}")
+        return dict(rows[0])
 
     def position(self, code: int) -> dict[str, Any]:
         """Return the position in a product; {} without one."""
@@ -88,19 +127,20 @@ class Venue:
 
     url: str
     feed_url: str
+    token: str = field(default="", repr=False)
+    """Opens the controls of a local venue."""
     domain: Domain = field(default_factory=Domain)
     seconds: float = 10.0
     """How long the effect of an action may take to show."""
     kept: dict[str, Any] = field(default_factory=dict)
-    """What one statement made and others use."""
+    """What one statement made and others use, or the exception that it raised."""
+    serves: set[str] = field(default_factory=set)
+    """Operations that the venue has answered."""
     _last: int = 0
 
     @cached_property
     def http(self) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=self.seconds)
-
-    def close(self) -> None:
-        self.http.close()
 
     def nonce(self) -> int:
         """Return the time in ms, or one more than the last nonce."""
@@ -110,7 +150,15 @@ class Venue:
     def send(self, body: Any) -> Answer:
         """Post a body (an object, or bytes) to the exchange's path."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.request("POST", EXCHANGE, content=content)
+        action = body.get("action") if isinstance(body, dict) else None
+        kind = action.get("type") if isinstance(action, dict) else None
+        return self._noted(str(kind or EXCHANGE), self.request("POST", EXCHANGE, content=content))
+
+    def _noted(self, operation: str, answer: Answer) -> Answer:
+        """Return an answer, marked if the venue has no such operation."""
+        if not answer.says_unserved():
+            self.serves.add(operation)
+        return answer if operation in self.serves else replace(answer, unserved=True)
 
     def request(self, method: str, path: str, **options: Any) -> Answer:
         headers = {"content-type": "application/json"} if "content" in options else {}
@@ -120,22 +168,41 @@ class Venue:
         return Answer(answer.status_code, answer.text)
 
     def act(self, key: Key, action: dict[str, Any], **options: Any) -> Answer:
-        """Sign and send an action. `options` are those of `envelope`."""
-        options.setdefault("domain", self.domain)
-        return self.send(envelope(key, action, options.pop("nonce", None) or self.nonce(), **options))
+        """Sign and send an action."""
+        return self.send(self.envelope(key, action, **options))
 
-    def envelope(self, key: Key, action: dict[str, Any]) -> dict[str, Any]:
-        """Return a signed request that is not sent yet."""
-        return envelope(key, action, self.nonce(), domain=self.domain)
+    def envelope(self, key: Key, action: dict[str, Any], **options: Any) -> dict[str, Any]:
+        """Return a signed request that is not sent yet. `options` are those of the signer's `envelope`."""
+        return envelope(key, action, options.pop("nonce", None) or self.nonce(), **{"domain": self.domain, **options})
 
     def info(self, path: str, **parameters: Any) -> Answer:
-        return self.request("GET", path, params=parameters)
+        return self._noted(path, self.request("GET", path, params=parameters))
+
+    def control(self, name: str, **arguments: Any) -> Any:
+        """Use a control of a local venue, and return its data. Raises NotTried without the controls."""
+        if not self.token:
+            raise NotTried("it needs the controls of a local venue: give its token (--token)")
+        headers = {"content-type": "application/json", "authorization": f"Bearer {self.token}"}
+        answer = self.http.post(f"/control/{name}", content=json.dumps(arguments), headers=headers, timeout=60)
+        if answer.status_code != 200 or answer.json()["code"]:
+            raise NotTried(f"the control {name} is refused: HTTP {answer.status_code} {answer.text[:200]}")
+        return answer.json()["data"]
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` returned the first time, or raise what it raised."""
+        if name not in self.kept:
+            try:
+                self.kept[name] = make()
+            except Exception as error:
+                self.kept[name] = error
+        if isinstance(self.kept[name], Exception):
+            raise self.kept[name]
+        return self.kept[name]
 
     def rows(self, path: str, **parameters: Any) -> list[dict[str, Any]]:
         """Return the rows of a query, whether it answers a bare list or a page."""
-        data = self.info(path, **parameters).data
-        rows: list[dict[str, Any]] = data["items"] if isinstance(data, dict) and "items" in data else data
-        return rows
+        data = accepted(self.info(path, **parameters)).data
+        return list(data["items"] if isinstance(data, dict) and "items" in data else data)
 
     def until(self, look: Callable[[], Any], what: str) -> Any:
         """Look again until something is there, and return it; AssertionError after `seconds`."""
@@ -145,41 +212,48 @@ class Venue:
             time.sleep(0.05)
         return found
 
-    @cache  # noqa: B019 - one venue a run
     def trader(self, number: int) -> Trader:
         """Return an account whose agent is approved."""
-        trader = Trader(self, development_key(number), development_key(number + AGENTS))
-        answer = self.approve(trader.master, trader.agent)
-        assert answer.code == 0, f"approveAgent for account {number}: {answer}"
-        return trader
+        master, agent = self.once(f"keys {number}", lambda: [development_key(one) for one in (number, number + AGENTS)])
+        self.once(f"trader {number}", lambda: accepted(self.approve(master, agent)))
+        return Trader(self, master, agent)
 
-    def approve(self, master: Key, agent: Key, *, name: str = "conformance", seconds: int = 0, **more: Any) -> Answer:
-        """Approve an agent, under a name, for a time in seconds."""
-        action = {"type": "approveAgent", "agentAddress": agent.address, "agentName": name, "validitySeconds": seconds}
-        options = {key: more.pop(key) for key in ("expiry", "vault", "domain", "nonce") if key in more}
+    def approve(
+        self, master: Key, agent: Key | str, *, name: str = "conformance", seconds: int = 0, **more: Any
+    ) -> Answer:
+        """Approve an agent, by its key or address, under a name, for a time in seconds."""
+        address = agent if isinstance(agent, str) else agent.address
+        action = {"type": "approveAgent", "agentAddress": address, "agentName": name, "validitySeconds": seconds}
+        options = {key: more.pop(key) for key in ("expiry", "domain") if key in more}
         return self.act(master, {**action, "dexChain": self.domain.dex_chain, **more}, **options)
 
     @cached_property
     def meta(self) -> dict[str, Any]:
         """The product list as it was first read."""
-        data: dict[str, Any] = self.info("/info/public/product-meta").data
-        return data
+        return dict(accepted(self.info("/info/public/product-meta")).data)
 
     @property
     def product(self) -> dict[str, Any]:
         """The product that the suite trades."""
-        found: dict[str, Any] = self.meta["perpProducts"][0]
-        return found
+        return dict(self.meta["perpProducts"][0])
 
     @property
     def other(self) -> dict[str, Any]:
         """A second product, which only settings are tried on."""
-        found: dict[str, Any] = self.meta["perpProducts"][-1]
-        return found
+        return dict(self.meta["perpProducts"][-1])
 
     @property
     def code(self) -> int:
         return int(self.product["code"])
+
+    @property
+    def small(self) -> Decimal:
+        """What an order of the suite is worth in USDC: twice the minimum."""
+        return Decimal(self.product["minOrderValue"]) * 2
+
+    def free(self, trader: Trader) -> Decimal:
+        """Return what an account may transfer, in USDC."""
+        return Decimal(self.rows("/info/account/wallet", userAddr=trader.address)[0]["availableTransferBalance"])
 
     def last_price(self) -> Decimal:
         """Return the close of the newest minute."""
@@ -201,31 +275,24 @@ class Venue:
     def resting(self, side: str = "BUY", of_last: float | str = "", **fields: Any) -> dict[str, Any]:
         """Return a limit order that stays in the book: a fifth away from the last price, worth twice the minimum."""
         price = self.price(of_last or ("0.8" if side == "BUY" else "1.2"))
-        value = Decimal(self.product["minOrderValue"]) * 2
-        order = {"symbolCode": self.code, "ordPx": price, "ordQty": self.quantity(value, price), "ordType": "LIMIT"}
-        return {**order, "ordSide": side, "timeInForce": "GTC", "clOrdId": self.nonce(), **fields}
+        order = {"symbolCode": self.code, "ordPx": price, "ordQty": self.quantity(self.small, price), "ordSide": side}
+        return {**order, "ordType": "LIMIT", "timeInForce": "GTC", "clOrdId": self.nonce(), **fields}
 
     def market(self, side: str = "BUY", quantity: str = "", **fields: Any) -> dict[str, Any]:
         """Return a market order worth twice the minimum, or of a quantity."""
-        value = Decimal(self.product["minOrderValue"]) * 2
-        quantity = quantity or self.quantity(value, self.last_price())
+        quantity = quantity or self.quantity(self.small, self.last_price())
         order = {"symbolCode": self.code, "ordPx": "0", "ordQty": quantity, "ordType": "MARKET", "ordSide": side}
         return {**order, "timeInForce": "IOC", "clOrdId": self.nonce(), **fields}
 
     def pair(self, buyer: Trader, seller: Trader) -> None:
-        """Let one account buy from another: a POST_ONLY at the inner end of the spread, then an IOC at its price.
-
-        The market moves meanwhile, so a POST_ONLY that came too late is followed by another.
-        """
+        """Let one account buy from another: a POST_ONLY at the inner end of the spread, then an IOC at its price."""
         tick = Decimal(self.product["tickSize"])
-        for _ in range(20):
+        for _ in range(20):  # the market moves meanwhile, so a POST_ONLY may come too late
             bid, ask = self.best()
             price = f"{ask - tick if ask - bid > tick else ask:f}"
-            quantity = self.quantity(Decimal(self.product["minOrderValue"]) * 2, price)
-            maker = self.resting("SELL", ordPx=price, ordQty=quantity, timeInForce="POST_ONLY")
-            if seller.place(maker).code == 0:
-                answer = buyer.place(self.resting("BUY", ordPx=price, ordQty=quantity, timeInForce="IOC"))
-                assert answer.code == 0, f"an IOC at {price}: {answer}"
+            size = self.quantity(self.small, price)
+            if seller.place(self.resting("SELL", ordPx=price, ordQty=size, timeInForce="POST_ONLY")).code == 0:
+                accepted(buyer.place(self.resting("BUY", ordPx=price, ordQty=size, timeInForce="IOC")))
                 return
         raise AssertionError("a POST_ONLY at the best prices was refused twenty times")
 
@@ -237,22 +304,20 @@ class Venue:
 
     @contextlib.contextmanager
     def feed(self) -> Iterator[Feed]:
-        """Open a connection to the feed."""
-        with connect(f"{self.feed_url}/ws/dex", open_timeout=self.seconds, close_timeout=2, max_size=None) as socket:
+        """Open a connection to the feed. Raises NotServed if none was ever opened."""
+        try:
+            socket = connect(f"{self.feed_url}/ws/dex", open_timeout=self.seconds, close_timeout=2, max_size=None)
+        except (WebSocketException, OSError, EOFError) as error:
+            if "feed" not in self.serves:
+                raise NotServed(f"no feed at {self.feed_url}/ws/dex: {error}") from None
+            raise
+        self.serves.add("feed")
+        with socket:
             yield Feed(socket, self.seconds)
-
-    def done(self, name: str) -> bool:
-        """Return whether this was asked before, with this name."""
-        before = name in self.kept
-        self.kept[name] = True
-        return before
 
     def named_key(self, name: str) -> Key:
         """Return a key of its own for a name, new in each run."""
-        if name not in self.kept:
-            self.kept[name] = new_key()
-        key: Key = self.kept[name]
-        return key
+        return Key(self.once(name, new_key).secret)
 
     def stranger(self) -> Key:
         """Return a key that the venue has never seen."""
