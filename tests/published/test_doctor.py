@@ -45,7 +45,7 @@ def examined(
             where = ["--env", "testnet", "--base-url", address, "--ws-url", ws, "--account", MASTER.address]
             main(["doctor", *where, "--timeout", "5", "--capture", str(tmp_path / "found"), "--duration", "0.5"])
         report = (tmp_path / "found" / "report.md").read_text(encoding="utf-8")
-        queries, _, differences = report.partition("## Differences")
+        queries, _, differences = report.partition("## Published fields")[0].partition("## Differences")
         rows = re.findall(r"^\| (/info\S+)[^|]*\|[^|]*\|[^|]*\| (.*?) \|$", queries, re.MULTILINE)
         differing = set(re.findall(r"^\| (/info[^ |]+)", differences, re.MULTILINE))
         _EXAMINED[form.name] = Examined(capsys.readouterr().out, dict(rows), differing)

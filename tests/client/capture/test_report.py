@@ -22,7 +22,7 @@ REPORT = """\
 - environment: local
 - time: now
 
-1 of 3 queries and 1 of 2 channels as declared, 1 queries without an answer, 1 channels without a message.
+1 of 3 queries and 1 of 2 channels as declared, 0 queries not served, 1 queries without an answer, 1 channels without a message.
 
 A mark says who declares a field: the specification [S], the exchange's documents [P], its SDK [K],
 or the local venue alone [L], from which another venue may differ.
@@ -67,6 +67,11 @@ Messages of no known form: 7, such as "0"
 | /info/c | code | 0 | 404 | [P] |
 | a wrong method | body | an object | null | [P] |
 | block | type | in no message | in 1 of 1 messages | [P] |
+
+## Published fields that are not there
+
+| Where | Field | Declared | Found |  |
+|---|---|---|---|---|
 """
 
 
@@ -109,7 +114,7 @@ def test_the_report_for_programs_has_the_same_facts(tmp_path: Path) -> None:
         path = more.pop("path", f"/info/{name}")
         return {
             **{"name": name, "path": path, "status": status, "error": error, "rows": rows},
-            **{"published": more.get("published", True), "differences": differences},
+            **{"published": more.get("published", True), "served": True, "differences": differences},
         }
 
     text = (tmp_path / "report.json").read_text(encoding="utf-8")
@@ -138,9 +143,10 @@ def test_the_report_for_programs_has_the_same_facts(tmp_path: Path) -> None:
         | {"unknown": ["0", "1", "2", "3", "4"]},
         "differences": [
             {"where": one.where, "field": one.field, "declared": one.declared, "found": one.found}
-            | {"source": one.source}
+            | {"source": one.source, "optional": False}
             for one in taken.differences
         ],
+        "absent": [],
     }
 
 

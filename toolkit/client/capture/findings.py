@@ -66,7 +66,8 @@ class Capture:
             "errors": [_facts(one) for one in self.errors],
             "channels": [_channel_facts(one) for one in self.feed.channels],
             "feed": {**_named(self.feed, "error", "refusal"), "unknown": self.feed.unknown[:KEPT]},
-            "differences": [asdict(one) for one in self.differences],
+            "differences": [asdict(one) for one in _differing(self.differences)],
+            "absent": [asdict(one) for one in self.differences if one.optional],
         }
         _write(folder / "report.json", json.dumps(stand_ins.clean(facts), indent=1) + "\n")
         answers = (
