@@ -20,7 +20,7 @@ from ...protocol.reads.feed import AOP_RECORDS, RECENT, RECORDS
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.rows import Record
 from ..io.flow import Flow
-from ..reads.reading import InfoSession, Reader, fetch_rows
+from ..reads.reading import OPEN_STATUSES, InfoSession, Reader, fetch_rows
 from .protocol import FeedProtocol
 from .updates import FeedEvent, Topic
 
@@ -219,8 +219,10 @@ def _account(session: InfoSession, address: str) -> Flow[Data]:
     """Return wallet, open orders and positions. Leverages are those of the positions, the Info API has no others."""
     wallets = yield from _rows(session, "wallet_balances", userAddr=address)
     held = yield from _rows(session, "positions", userAddr=address)
-    found = yield from Reader(session).open_orders(address)
-    open_orders = [dict(row) for _, row in found.values()]
+    open_orders: list[Data] = []
+    for status in OPEN_STATUSES:
+        read = yield from Reader(session).all_rows("order_states", {"account": address, "status": status})
+        open_orders += map(dict, read.rows.values())
     symbols = yield from _symbols(session, [*held, *open_orders])
     positions = _renamed(held, "positions", AOP_RECORDS["positions"], symbols)
     settings = [
