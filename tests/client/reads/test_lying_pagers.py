@@ -25,6 +25,7 @@ from toolkit.client.io.transport import Retry
 from toolkit.client.reads.reading import whole
 from toolkit.errors import BadAnswer, DataWarning, InputError, NotSent, OutcomeUnknown
 from toolkit.protocol.reads.info_queries import ENDPOINTS
+from toolkit.research import live
 from toolkit.venue.local import LocalVenue
 
 USER = "0x" + "ab" * 20
@@ -438,6 +439,25 @@ def test_permissions_and_their_end_need_all_agents(venue: LocalVenue) -> None:
         for call in (session.permissions, lambda: session.permissions.revoke("toolkit")):
             with pytest.raises(BadAnswer, match="0 of 2 rows were read"):
                 call()
+
+
+@pytest.mark.parametrize("query", ["fills", "order_states"])
+def test_a_run_that_may_not_see_all_of_its_account_waits_for_it(venue: LocalVenue, query: str) -> None:
+    """It notes why, and ends by its limit of age. It never trades by a list that may be short."""
+    seen: list[int] = []
+    wire = Hiding(venue, query, lambda row: len(seen) >= 2)
+
+    def trade(ctx: Any, bar: Any) -> None:
+        seen.append(bar.closed)
+        ctx.buy("BTCUSDC", "0.01", *(() if query == "fills" else ("40000",)))
+
+    session = toolkit.connect(venue=venue, transport=wire, retry=Retry(attempts=1))
+    # The tables of its results warn.
+    with session, pytest.warns(DataWarning, match="did not come at a second time"):
+        run = live(trade, session, ["BTCUSDC"], duration="20m", limits=toolkit.Limits(max_stale=120))
+    assert 2 <= len(seen) < 10
+    said = run.events.loc[run.events["kind"] == "TRANSPORT", "text"]
+    assert said.str.contains("rows were read in .* The others did not come at a second time either").any()
 
 
 def test_a_table_by_which_something_is_decided_is_whole(venue: LocalVenue) -> None:

@@ -22,7 +22,7 @@ class ReadBudget:
 
     Parameters
     ----------
-    requests : int, default 1000
+    requests : int, default 500
         Requests, and one more for every five rows that the venue announced (`total`) and sent.
     seconds : float, default 120
         Seconds, and a tenth of a second more for each row.
@@ -31,13 +31,18 @@ class ReadBudget:
     idle : int, default 10
         Requests in succession that bring no new row.
 
+    Raises
+    ------
+    InputError
+        For a field that is not above 0.
+
     Examples
     --------
     >>> ReadBudget()
-    ReadBudget(requests=1000, seconds=120.0, rows=500000, idle=10)
+    ReadBudget(requests=500, seconds=120.0, rows=500000, idle=10)
     """
 
-    requests: int = 1_000
+    requests: int = 500
     seconds: float = 120.0
     rows: int = 500_000
     idle: int = 10

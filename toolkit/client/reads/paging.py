@@ -46,9 +46,9 @@ class PagedRead:
     """A complete read of one query. After a failure `run` continues where it stopped.
 
     Attributes: `endpoint`, `query` (without page and window), `start` and `end` of the window (ms, None is open),
-    `rows` by identity in the order of arrival, `pages` (responses as received), `done`, `budget`. `total` is what the
-    venue reports, None where it does not. `missing` and `doubt` are sentences, "" where there is nothing to say.
-    `requests` are those of all runs, `seconds` those of runs that have something to say.
+    `rows` by identity in the order of arrival, `pages` (responses as received), `done`. `budget` is what a pass may
+    take. `total` is what the venue reports, None where it does not. `missing` and `doubt` are sentences, "" where there
+    is nothing to say. `requests` are those of all runs, `seconds` those of runs that have something to say.
     """
 
     endpoint: Endpoint

@@ -1,7 +1,8 @@
 """Read methods of a session: products, candles and an account's records as DataFrames.
 
 Reads of records are complete (see `paging`), oldest row first. One that fails half-way is kept, and the same call
-continues where it stopped. Each takes `index`: the column that becomes the index, None to keep the key as a column.
+continues where it stopped. `frame.attrs["missing"]` says why rows may be missing nevertheless. Each takes `index`: the
+column that becomes the index, None to keep the key as a column.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ class TableFlows:
         exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "time").
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
-        (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
+        (Int64), interval (Int64, seconds), symbol (string). `frame.attrs["missing"]` says which were not read, or "".
+        So does a DataWarning. Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
 
         >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True)["close"].unstack("symbol")
@@ -469,7 +471,8 @@ class TableFlows:
         progress: True shows a bar, False none (default: when the read takes long).
         exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`. `frame.attrs["moved"]` is the number of orders that changed
+        while they were read, `["missing"]` why some may be missing, or "". A DataWarning says both.
 
         >>> _ = session.buy("BTCUSDC", "0.01", "50000")
         >>> session.orders(open=True)[["symbol", "side", "price", "status"]]
@@ -522,7 +525,8 @@ class TableFlows:
         exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees that the fill shows, negative is received).
+        all fees that the fill shows, negative is received). `frame.attrs["missing"]` says why some may be missing, or
+        "". So does a DataWarning.
 
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.fills()[["side", "quantity", "price", "fee"]]
