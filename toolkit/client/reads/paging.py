@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...progress import Progress
-from ...protocol.reads.door import rows_of
+from ...protocol.reads.door import admit, rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ..io.flow import Elapsed, Flow, Reply
 from ..io.read_budget import BUDGET, ReadBudget, Spent
@@ -96,7 +96,7 @@ class PagedRead:
             self.total = None if self.total is None else self.total + len(self.rows) - before
         why = yield from self._pass(fetch, progress, began_ms)
         if not why and self.endpoint.record.changing and self._parts > 1 and self._newest_ms is not None:
-            yield from self._read_changed(fetch, self._newest_ms)
+            why = yield from self._read_changed(fetch, self._newest_ms)
         if not why and self._is_short():
             known = set(self.rows)
             again = yield from self._again(fetch, self.start)
@@ -108,18 +108,21 @@ class PagedRead:
             self.seconds += (ended_ms - began_ms) / 1000
         self._conclude(why)
 
-    def _read_changed(self, fetch: FetchPage, since_ms: int) -> Flow[None]:
+    def _read_changed(self, fetch: FetchPage, since_ms: int) -> Flow[str]:
         """Read rows once more that changed during the read: they moved to the front, perhaps before they were read.
 
         That is done once, not until nothing changes: an account may change its orders faster than a request takes.
+        Returns why it ended early, or "".
         """
-        self._changed = self._merge((yield from self._again(fetch, since_ms)))
+        again = yield from self._again(fetch, since_ms)
+        self._changed = self._merge(again)
         if self._changed or self._is_short():
             # Rows may have come and left, so the first total is out of date. The first page has the present one.
             look, known = PagedRead(self.endpoint, self.query, self.start, self.end), set(self.rows)
             yield from look._read_page(fetch, Progress.silent())
             self._changed |= self._merge(look) & known
             self.total = look.total
+        return again.missing
 
     def newest_first(self) -> list[Mapping[str, Any]]:
         """Return the rows by time and, within a millisecond, by number, newest first."""
@@ -185,7 +188,9 @@ class PagedRead:
         """Fetch a page. Return its rows by identity, and the total that it reports."""
         reply = yield from fetch(self._query_for(page))
         data = data_of(reply.body)
-        rows = [row for row in rows_of(self.endpoint, data) if isinstance(row, Mapping)]
+        rows = rows_of(self.endpoint, data)
+        if not all(isinstance(row, Mapping) for row in rows):
+            admit(self.endpoint.path, self.endpoint.record, rows)
         self.pages.append(reply.body)
         self.requests += 1
         return {identity(self.endpoint, row): row for row in rows}, self.endpoint.total(data)
