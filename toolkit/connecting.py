@@ -83,7 +83,7 @@ class Sending(TypedDict, total=False):
     rates: Mapping[str, Rate] | Rate | None
     """Limits of requests by action, kept on this side (default: those of the published API, in process none)."""
     retry: Retry
-    """How often and when a failed query is repeated (default: `RETRY`)."""
+    """How often and when a failed query is repeated, and what a read of many pages may take (default: `RETRY`)."""
     expiry_ms: int
     """Lifetime of a signed action in ms, the default of expiryAfter (default: 60,000)."""
     settle_timeout: Any

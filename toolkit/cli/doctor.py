@@ -382,7 +382,8 @@ def _agent(session: Session) -> Iterator[Finding]:
     if agent is None:
         return
     try:
-        rows = session._driver.run(fetch_rows("agents", session._delivery.retry, userAddr=agent, role="AGENT"))
+        query = {"userAddr": agent, "role": "AGENT", "pageSize": "500"}
+        rows = session._driver.run(fetch_rows("agents", session._delivery.retry, **query))
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return

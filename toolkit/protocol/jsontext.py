@@ -22,6 +22,9 @@ _SAFE_LIMIT = 3_000
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 """Matches JSON strings. It also matches an unterminated one, which keeps the search linear for any bytes."""
 
+_MEMBER = re.compile(rb'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*')
+"""Matches what stands before the value of a member of an object: brace or comma, key, colon."""
+
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 
 
@@ -30,6 +33,13 @@ class TooDeep(ValueError):
 
     def __init__(self) -> None:
         super().__init__(f"the JSON is nested more than {MAX_DEPTH} deep")
+
+
+class RepeatedKey(ValueError):
+    """An object that has a key twice. Decoders keep one of its values silently, and another program the other."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the JSON has the key {key!r} twice in one object")
 
 
 def is_deep(raw: bytes) -> bool:
@@ -59,6 +69,42 @@ def decode(text: bytes | str) -> Any:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     guard(raw)
     return msgspec.json.decode(raw)
+
+
+def members(raw: bytes) -> dict[str, msgspec.Raw]:
+    """Return the members of the object in `raw`, with values that are not decoded yet.
+
+    Raises RepeatedKey for a key that is there twice, ValueError (msgspec.DecodeError) for text of another shape.
+    """
+    found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    # Without spaces, each member is a key in quotes, a colon, its value, and the comma or brace after it. A text of
+    # just that length has no room for more members, so that the usual answer needs no second look.
+    if len(raw) == 1 + sum(len(key) + len(memoryview(value)) + 4 for key, value in found.items()):
+        return found
+    seen: set[str] = set()
+    at = 0
+    while match := _MEMBER.match(raw, at):
+        key = msgspec.json.decode(match[1], type=str)
+        value = bytes(found[key])
+        if key in seen or not raw.startswith(value, match.end()):
+            raise RepeatedKey(key)
+        seen.add(key)
+        at = match.end() + len(value)
+    if found and raw[at:].strip() != b"}":  # the last value begins as the first one of its key does: 1 and 12
+        raise RepeatedKey(key)
+    return found
+
+
+def refuse_repeated(text: bytes) -> None:
+    """Raise RepeatedKey where an envelope, or the object in its `data`, has a key twice. Other faults pass."""
+    try:
+        data = bytes(members(text).get("data", b""))
+        if data.startswith(b"{"):
+            members(data)
+    except RepeatedKey:
+        raise
+    except (ValueError, RecursionError):
+        pass
 
 
 def count_rows(text: bytes) -> int:

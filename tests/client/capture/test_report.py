@@ -22,7 +22,8 @@ REPORT = """\
 - environment: local
 - time: now
 
-1 of 3 queries and 1 of 2 channels as declared, 0 queries not served, 1 queries without an answer, 1 channels without a message.
+1 of 3 queries and 1 of 2 channels as declared, 0 queries not served, 1 queries without an answer, \
+1 channels without a message.
 
 A mark says who declares a field: the specification [S], the exchange's documents [P], its SDK [K],
 or the local venue alone [L], from which another venue may differ.

@@ -92,7 +92,7 @@ def storm(seed: int, mode: str, margin: str, steps: int, *, faulty: bool) -> Cou
 @pytest.mark.parametrize("faulty", [False, True], ids=["concurrent", "faults"])
 @pytest.mark.parametrize("mode", MODES)
 def test_interleaved_cancelled_and_lost_calls_never_exceed_a_position(mode: str, faulty: bool) -> None:
-    tally = storm(3, mode, "CROSS", 8_000, faulty=faulty)
+    tally = storm(19, mode, "CROSS", 8_000, faulty=faulty)
     assert tally["LimitReached"] > 5
     assert tally["cancelled"]
     assert tally["dropped"]

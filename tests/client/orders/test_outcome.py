@@ -194,6 +194,13 @@ FULL = [transaction(nonce) for nonce in range(100, 200)]
         ([{"items": []}], 1, False),
         ([{"items": [], "total": 7}], 1, False),
         ([FULL, {"items": [], "total": 0}], 2, False),  # of which it has just shown some
+        ([{"items": FULL[at : at + 7], "total": 21} for at in (0, 7, 14)], 3, True),  # its pages are shorter
+        ([{"items": FULL[at : at + 7], "total": 70} for at in range(0, 70, 7)], 10, True),
+        ([{"items": FULL[at : at + 7], "total": 71} for at in range(0, 70, 7)], 10, False),
+        ([{"items": FULL[:7], "total": 9}] * 11, 10, False),  # always the same ones
+        ([{"items": FULL[:20], "total": 12}], 1, False),  # more than it reports
+        ([FULL[:20], FULL[20:27]], 2, True),  # a page of the usual length may be cut off
+        ([FULL[:20], [transaction()]], 2, "found"),
     ],
 )
 def test_transactions_are_searched_back_to_the_time_of_the_request(

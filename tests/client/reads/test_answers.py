@@ -10,6 +10,7 @@ import pytest
 from tests.client.fake import BTC, META
 from tests.client.reads.test_columns import TIERS, position
 from tests.client.reads.test_reading import NOW, USER, World, fill, paged, run
+from tests.client.rows import value_of
 from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.derived_columns import legs
@@ -77,6 +78,19 @@ def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
     for read in (read_rows("fills", Retry(attempts=1)), world.reader.rows("fills", {})):
         with pytest.raises(BadAnswer, match="orderId is missing"):
             world.run(read)
+
+
+@pytest.mark.parametrize("total", [0, 1, 2, None])
+@pytest.mark.parametrize("name", ["positions", "fills"])
+def test_an_answer_with_fewer_rows_than_it_reports_is_refused_unless_it_is_a_page(name: str, total: int | None) -> None:
+    row = {one.wire: value_of(one) for one in ENDPOINTS[name].record.fields}
+    world = World(**{name: [row] if total is None else {"total": total, "items": [row]}})
+    for read in (read_rows(name, Retry(attempts=1)), world.reader.rows(name, {})):
+        if (name, total) == ("positions", 2):
+            with pytest.raises(BadAnswer, match="the answer has 1 of 2 rows"):
+                world.run(read)
+        else:
+            assert len(world.run(read)) == 1
 
 
 @pytest.mark.parametrize(

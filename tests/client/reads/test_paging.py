@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -205,38 +204,6 @@ def test_the_bar_appears_only_when_asked_or_late(capsys: pytest.CaptureFixture[s
     bar.add(1)
     bar.close()
     assert "fills" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("endpoint", [STATES, TRADES, PAYOUTS], ids=lambda endpoint: endpoint.name)
-@pytest.mark.parametrize(
-    ("rows", "total", "warned"), [(7, None, False), (20, None, True), (7, 7, False), (7, 900, True)]
-)
-def test_a_venue_that_returns_the_same_rows_for_every_page_ends_the_read(
-    endpoint: Endpoint, rows: int, total: int | None, warned: bool
-) -> None:
-    requests = 0
-    kept = PagedVenue(endpoint, [1_000 + number for number in range(rows)]).rows[::-1]
-
-    def send(fetch: Fetch) -> Reply:
-        nonlocal requests
-        requests += 1
-        assert requests < 20
-        data = kept if total is None else {"total": total, "items": kept}
-        return Reply(200, msgspec.json.encode({"code": 0, "message": "success", "data": data}))
-
-    def fetch(query: Query) -> Flow[Reply]:
-        reply: Reply = yield Fetch("GET", endpoint.path, query)
-        return reply
-
-    read = PagedRead(endpoint, ())
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        Driver(send).run(read.run(fetch, Progress.silent()))
-    assert read.newest_first() == kept
-    assert [str(one.message) for one in caught if "same" in str(one.message)] == [
-        str(one.message) for one in caught if warned
-    ]
-    assert bool(caught) is warned
 
 
 def test_rows_with_unreadable_times_are_read_too() -> None:

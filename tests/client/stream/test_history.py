@@ -11,6 +11,7 @@ import pytest
 import toolkit
 from tests.client.fake import BTC, META
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
+from toolkit.client.io.rate_limits import RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.reading import Catalogue
 from toolkit.client.stream.client import history_reader
@@ -36,7 +37,7 @@ def read(kind: str, answers: dict[str, Any]) -> tuple[Any, list[tuple[str, dict[
 
     session = SimpleNamespace(
         _driver=Driver(send, Runtime(now=lambda: 5)),
-        _delivery=SimpleNamespace(retry=Retry(attempts=1)),
+        _delivery=SimpleNamespace(retry=Retry(attempts=1), limiter=RateLimiter(None)),
         _catalogue=Catalogue(),
     )
     reader = history_reader(session)
@@ -109,7 +110,7 @@ def test_an_account_is_its_wallets_open_orders_and_positions_with_their_leverage
     assert {row["symbol"] for row in (*aop["orders"], *aop["positions"])} == {"BTCUSDC"}
     assert aop["settings"] == [{"symbol": "BTCUSDC", "leverage": ["HEDGE", "10"]}]
     assert [query for name, query in sent if name == "order_states"] == [
-        {"userAddr": USER, "status": status, "pageSize": "500"}
+        {"userAddr": USER, "status": status, "page": "1", "pageSize": "500"}
         for status in ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
     ]
 

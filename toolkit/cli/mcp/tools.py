@@ -12,6 +12,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...client.reads.reading import whole
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError
 from ...numerals import milliseconds
 from ...orders import Bracket, Order, close_position, order
@@ -275,8 +276,11 @@ def _outcome(found: Receipt, **more: Any) -> dict[str, Any]:
 
 
 def _rows(table: Any, names: list[str] | None = None) -> Any:
-    """Return the last rows of a table as mappings: times as ISO text, NaN as None."""
-    shown = (table if names is None else table[names]).tail(MOST_ROWS)
+    """Return the last rows of a table as mappings: times as ISO text, NaN as None.
+
+    An agent acts on them, so it raises BadAnswer for a table that may not have all rows.
+    """
+    shown = (whole(table) if names is None else whole(table)[names]).tail(MOST_ROWS)
     return json.loads(shown.to_json(orient="records", date_format="iso"))
 
 

@@ -35,6 +35,7 @@ from ...errors import (
 from ...protocol import jsontext
 from ...secrecy import Secret
 from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
+from .read_budget import BUDGET, ReadBudget
 from .wire import DEADLINE, guard
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Retry:
 
     `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
     what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
-    first, and no call that trades takes longer than twice that, with all that it asks.
+    first, and no call that trades takes longer than twice that, with all that it asks. `reads` is what a read of many
+    pages may take.
     """
 
     attempts: int = 4
@@ -72,6 +74,7 @@ class Retry:
     cap: float = 5.0
     longest: float = 30.0
     total: float = 60.0
+    reads: ReadBudget = BUDGET
 
     def is_over(self, attempts: int, began_ms: int, elapsed_ms: int) -> bool:
         """Return whether `attempts` attempts, the first of which began at `began_ms`, are all."""
@@ -101,10 +104,15 @@ class Envelope:
 def read_envelope(reply: Reply, what: str) -> Envelope:
     """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape.
 
-    BadAnswer too where status and code contradict each other: the answer may be another request's.
+    BadAnswer too where status and code contradict each other: the answer may be another request's. And where the
+    envelope has a key twice: which of the values counts would be a guess.
     """
     try:
         decoded = jsontext.decode(reply.body)
+        jsontext.refuse_repeated(reply.body)
+    except jsontext.RepeatedKey as error:
+        said = reply.body[:500].decode("utf-8", "replace")
+        raise BadAnswer(f"{what}: {error}", status=reply.status, body=said) from None
     except (ValueError, RecursionError):
         decoded = None
     if isinstance(decoded, dict):

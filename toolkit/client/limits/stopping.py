@@ -206,7 +206,7 @@ class Stop:
         why = ""
         for attempt in range(ROUNDS):
             yield from self._delivery.resolve(resend=False)
-            left = yield from self._calls.reader.open_orders(owner)
+            left = yield from self._calls.reader.open_orders(owner, in_part=True)
             seen |= left
             coming = self._requests()
             if attempt and not (left or coming):
@@ -220,12 +220,16 @@ class Stop:
             if left or coming:
                 random_float: float = yield RandomFloat()
                 yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
-        left = yield from self._calls.reader.open_orders(owner)
+        left = yield from self._calls.reader.open_orders(owner, in_part=True)
+        if left.missing:
+            self._add("order", outcome="UNKNOWN", message=f"other orders may be open. {left.missing}")
         for number, (_, row) in (seen | left).items():
             product = yield from self._session._catalogue.find(int(row["symbol"]))
             side = ENUMS["order_side"].text(row.get("side")) or ""
             quantity = amount(row, "leaveQty")
             outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
+            if left.missing and outcome == "ENDED":  # it may be among those that were not read
+                outcome, message = "UNKNOWN", "the list of open orders is not complete"
             if number in filled and number not in left:
                 message = f"{filled[number]} filled meanwhile" if filled[number] else ""
                 outcome = "CANCELED" if filled[number] < quantity or not quantity else "ENDED"

@@ -303,10 +303,12 @@ class OrderCalls:
     def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
         """Cancel the open orders of `owner` in a product (None: in all), until none that was open is left.
 
-        Raises OutcomeUnknown when some are still open after several rounds, and as the requests do.
+        Raises OutcomeUnknown when some are still open after several rounds, or may be, and as the requests do.
         """
         began_ms: int = yield Now()
-        states = yield from self.reader.open_orders(owner, code)
+        # Where the list is not complete, those that are known are cancelled, and the result is unknown.
+        states = yield from self.reader.open_orders(owner, code, in_part=True)
+        missing = states.missing
         opening = {
             number: row
             for number, (status, row) in states.items()
@@ -323,7 +325,7 @@ class OrderCalls:
                     accepted = {result.order_id for result in receipts[-1].results if result.accepted}
                     triggered |= waiting & accepted
         for attempt in range(ROUNDS):
-            states = yield from self.reader.open_orders(owner, code)
+            states = yield from self.reader.open_orders(owner, code, in_part=True)
             left = [number for number in opening if number in states]
             triggered |= {number for number in left if number in waiting and states[number][0] != WAITING}
             if not left:
@@ -341,6 +343,9 @@ class OrderCalls:
         else:
             message = f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
             raise errors.OutcomeUnknown(message)
+        if states.missing or (missing and states):
+            message = f"cancel_all: {len(opening)} orders were cancelled, and others may be open"
+            raise errors.OutcomeUnknown(f"{message}. {states.missing or missing}")
         ended = yield from self._ended(owner, opening, began_ms)
         filled = {at: amount(ended.get(at, row), "filledQty") - amount(row, "filledQty") for at, row in opening.items()}
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
@@ -351,7 +356,8 @@ class OrderCalls:
         """Return the present row of each order, in one windowed read. Orders that are not in it are queried by id."""
         if not opening:
             return {}
-        read = yield from self.reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
+        given = {"account": owner}
+        read = yield from self.reader.all_rows("order_states", given, began_ms - MARGIN_MS, in_part=True)
         rows = {int(row["ordId"]): row for row in read.rows.values()}
         for number in [number for number in opening if number not in rows]:
             found = yield from fetch_rows("order_states", NO_RETRY, userAddr=owner, orderId=str(number))
@@ -394,7 +400,7 @@ class OrderCalls:
         made._single()
         name = "order_id" if made.order_id else "client_order_id"
         given = {"account": made.owner or (yield from self._account()), name: made.order_id or made.cl_ord_id}
-        read = yield from self.reader.all_rows("order_events", given)
+        read = yield from self.reader.all_rows("order_events", given, in_part=True)
         return (yield from self.reader.frame_of([read], read.newest_first()[::-1], exact=exact, index=index))
 
     def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Row]]:

@@ -29,6 +29,8 @@ ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
 """Channels of the feed that show outcomes."""
 _CONCLUSIVE = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
 """Statuses of a first event. An end alone may be that of an earlier order with the same client id."""
+_ROUND = 10
+"""A page that was cut off has a multiple of this many rows."""
 PAGE_SIZE, PAGES = 100, 10
 """How far back transactions, and the events of one transaction, are searched."""
 CLOCK_MS = 1_000
@@ -339,7 +341,7 @@ def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
     Pages by hand instead of with `reads.paging`: the search ends at the intent's time, a full read would fetch the
     whole history of the account.
     """
-    owner = intent.vault_address or intent.account
+    owner, seen = intent.vault_address or intent.account, set[str]()
     for page in range(1, PAGES + 1):
         query = {"user": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
@@ -354,9 +356,19 @@ def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
         hides = any(parse_id(row.get("nonce")) is None or not row.get("signer") for row in rows)
         if others or hides or (not rows and (total != 0 or page > 1)):
             return Missing(certain=False)
-        if len(rows) < PAGE_SIZE or any((parse_id(row.get("blockTime")) or 0) < intent.created for row in rows):
+        if any((parse_id(row.get("blockTime")) or 0) < intent.created for row in rows):
             return Missing(certain=True)
+        seen |= set(map(repr, rows))
+        if _is_last(rows, len(seen), total):
+            return Missing(certain=total is None or total == len(seen))
     return Missing(certain=False)
+
+
+def _is_last(rows: Sequence[Mapping[str, Any]], seen: int, total: int | None) -> bool:
+    """Return whether a page, after which `seen` different rows were read, is the last one of a list."""
+    if not rows or total is not None:
+        return not rows or seen >= (total or 0)
+    return len(rows) < PAGE_SIZE and len(rows) % _ROUND != 0
 
 
 def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Proof | Missing]:
@@ -399,14 +411,16 @@ def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any
     """Return the order events of a transaction, newest first. [] where the venue shows none."""
     tx_hash, time_ms = str(row.get("txHash")).lower(), parse_id(row.get("blockTime")) or 0
     found: list[Mapping[str, Any]] = []
+    seen = set[str]()
     for page in range(1, PAGES + 1):
         query = {"userAddr": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
         try:
-            events, _ = yield from _rows("order_events", **query)
+            events, total = yield from _rows("order_events", **query)
         except ExchangeError:
             break
         found += [event for event in events if str(event.get("txHash")).lower() == tx_hash]
-        if len(events) < PAGE_SIZE or any((parse_id(event.get("blockTime")) or 0) < time_ms for event in events):
+        seen |= set(map(repr, events))
+        if _is_last(events, len(seen), total) or any((parse_id(one.get("blockTime")) or 0) < time_ms for one in events):
             break
     return found
 

@@ -59,7 +59,8 @@ class TradingFlows:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
             query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": str(AgentStatus.ACTIVE.value)}
-            rows = yield from fetch_rows("agents", self._delivery.retry, **query)
+            # Not a page of the usual 20: the only master there may not be the only one.
+            rows = yield from fetch_rows("agents", self._delivery.retry, **query, pageSize="500")
             masters = {str(row["masterAddress"]) for row in rows if row.get("masterAddress")}
             # An agent of several masters acts for each of them, so only the user can say which one is meant.
             if len(masters) == 1:

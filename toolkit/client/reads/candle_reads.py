@@ -1,17 +1,24 @@
-"""Complete reads of candles: one window after the other, from the cache where it covers them."""
+"""Complete reads of candles: one window after the other, from the cache where it covers them.
+
+An interval without trades has no candle, and no answer says how many candles there are. So an answer that may have been
+cut off is followed by requests for the rest of its window. The budget of the read counts the intervals that were
+covered. `frame.attrs["missing"]` says which were not, "" where all were.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from ...errors import ExchangeError, warn
 from ...progress import Progress
 from ...protocol.reads.info.candles import Kline
 from ...protocol.reads.info_queries import ENDPOINTS
-from ..io.flow import Flow, Now, Reply
+from ..io.flow import Elapsed, Flow, Now, Reply
+from ..io.read_budget import ReadBudget, Spent
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
 
@@ -25,6 +32,8 @@ _MANY = 3
 _WEEK_S = 604_800
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""
+BUDGET = ReadBudget(rows=1 << 62)
+"""The range of a request is the most candles that there can be."""
 _KLINES = ENDPOINTS["klines"]
 _BEFORE = ENDPOINTS["klines_before"]
 _ROUND = 50
@@ -41,6 +50,7 @@ class CandleRequest:
     last_ms: int
     now_ms: int
     exact: bool
+    budget: ReadBudget = BUDGET
 
     @property
     def interval_ms(self) -> int:
@@ -72,25 +82,24 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
             text = f"{file} is of a venue that was started again and continued differently. It is replaced"
             warn(text)
             cached, covered = frames.empty(Kline.declared), []
-    answers: list[tuple[bytes, pd.DataFrame]] = []
     gaps = missing(covered, (begin, end))
     for at, (start, stop) in enumerate(gaps):
         if stop - start > _MANY * WINDOW * request.interval_ms:
             gaps[at] = (yield from _first_ms(reader, request, start, stop)), stop
     progress.expect(sum(stop - start for start, stop in gaps) // request.interval_ms)
-    for start, stop in gaps:
-        answers += yield from _fetch(reader, request, start, stop, progress)
+    answers, said = yield from _fetch(reader, request, gaps, progress)
     candles = _unique([cached, *(received for _, received in answers)])
     if cache is not None and not request.exact:
         now_ms: int = yield Now()  # known better after the answers than before them
         closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
         now_covered = merged([*covered, (begin, min(end, closed_ms))])
-        if now_covered != covered:
+        if now_covered != covered and not said:
             closed = candles[candles["time"] < _timestamp(closed_ms)]
             cache.store(request.symbol, request.interval_s, closed, now_covered)
         in_range = (candles["time"] >= _timestamp(begin)) & (candles["time"] < _timestamp(end))
         candles = candles[in_range].reset_index(drop=True)
     candles.attrs["raw"] = frames.InfoAnswer(page for page, _ in answers)
+    candles.attrs["missing"] = said
     return candles
 
 
@@ -112,8 +121,9 @@ def read_last(
     An interval without trades has no candle, so earlier ones are read for those that are missing.
     """
     candles = yield from read(reader, request, cache, progress)
-    pages: list[bytes] = list(candles.attrs["raw"].pages)
-    while len(candles) < count:
+    pages, said = list(candles.attrs["raw"].pages), str(candles.attrs["missing"])
+    spent = Spent(request.budget, (yield Elapsed()))
+    while len(candles) < count and not said:
         before = _unix_ms(candles["time"].min()) if len(candles) else request.last_ms + 1
         wanted = min(WINDOW, count - len(candles))
         query = (*request.query, ("timestamp", str(before)), ("limit", str(wanted)))
@@ -125,13 +135,19 @@ def read_last(
         if received.empty:
             break
         candles = _unique([received.sort_values("time"), candles])
+        spent.add(len(received))
+        if len(candles) < count and (why := spent.why_over((yield Elapsed()), spent.rows)):
+            were = f"{len(candles):,} of the last {count:,} candles of {request.symbol} were read"
+            said = f"{_BEFORE.path}: {why}. {were}"
     candles = candles.tail(count).reset_index(drop=True)
     candles.attrs["raw"] = frames.InfoAnswer(pages)
+    candles.attrs["missing"] = said
     return candles
 
 
 def _first_ms(reader: Reader, request: CandleRequest, start: int, stop: int) -> Flow[int]:
     """Return where the candles in [start, stop) begin (ms): `stop` where there are none, `start` if it is not known."""
+    spent = Spent(request.budget, (yield Elapsed()))
     for interval_s in (_WEEK_S, request.interval_s):  # a venue may have no candles of a week
         first, rows = stop, 0
         query = (("symbol_name", request.symbol), ("interval", str(interval_s)), ("limit", str(WINDOW)))
@@ -142,7 +158,10 @@ def _first_ms(reader: Reader, request: CandleRequest, start: int, stop: int) -> 
                 older = times[times < _timestamp(first)]
                 if older.empty:
                     break
+                spent.add((first - _unix_ms(older.min())) // request.interval_ms)
                 first, rows = _unix_ms(older.min()), len(times)
+                if spent.why_over((yield Elapsed()), spent.rows):
+                    return start
             if first < stop:
                 break
         except ExchangeError:
@@ -151,32 +170,54 @@ def _first_ms(reader: Reader, request: CandleRequest, start: int, stop: int) -> 
 
 
 def _fetch(
-    reader: Reader, request: CandleRequest, begin: int, end: int, progress: Progress
-) -> Flow[list[tuple[bytes, pd.DataFrame]]]:
-    """Return the responses for candles that start in [begin, end), each with its frame.
+    reader: Reader, request: CandleRequest, gaps: list[Range], progress: Progress
+) -> Flow[tuple[list[tuple[bytes, pd.DataFrame]], str]]:
+    """Return the responses for candles that start in `gaps`, each with its frame, and what was not asked for, or "".
 
     A venue may return fewer candles than a window has. After a response that may be cut off the next window begins
     after its last candle, and the part before its first candle is requested separately.
     """
     answers: list[tuple[bytes, pd.DataFrame]] = []
-    at = begin
-    while at < end:
-        stop = min(at + WINDOW * request.interval_ms, end)
-        window = (("startTime", str(at)), ("endTime", str(stop - 1)))  # the query includes both ends
+    outside = 0
+    left = [gap for gap in reversed(gaps) if gap[0] < gap[1]]
+    spent = Spent(request.budget, (yield Elapsed()))
+    while left:
+        begin, end = left.pop()
+        stop = min(begin + WINDOW * request.interval_ms, end)
+        window = (("startTime", str(begin)), ("endTime", str(stop - 1)))  # the query includes both ends
         reply: Reply = yield from reader.fetch(_KLINES, (*request.query, *window))
         received = frames.frame(_KLINES, reply.body, exact=request.exact, entrance=reader.door)
         answers.append((reply.body, received))
         progress.add(len(received))
-        next_ms = stop
-        # An answer that was cut off has a round number of candles.
-        if len(received) and len(received) % _ROUND == 0:
-            oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
-            if oldest < stop:
-                answers += yield from _fetch(reader, request, at, oldest, progress)
-            if at <= newest < stop:  # candles from outside the window would lead the read in a circle
-                next_ms = newest + request.interval_ms
-        at = next_ms
-    return answers
+        first, last = _covered(received, begin, stop, request)
+        outside += len(received) > 0 and first == last
+        first, last = (begin, stop) if first == last else (first, last)
+        left += [gap for gap in ((last, end), (begin, first)) if gap[0] < gap[1]]
+        spent.add((last - first) // request.interval_ms)
+        if left and (why := spent.why_over((yield Elapsed()), spent.rows)):
+            count = sum(stop - start for start, stop in left) // request.interval_ms
+            what = f"{count:,} intervals of {request.symbol} from {_timestamp(left[-1][0]):%Y-%m-%d %H:%M} on"
+            return answers, f"{_KLINES.path}: {why}. The candles of {what} were not read"
+    if outside:
+        said = f"{outside:,} of {len(answers):,} answers have only candles from outside the time that was asked for"
+        return answers, f"{_KLINES.path}: {said}, so others of {request.symbol} may be missing"
+    return answers, ""
+
+
+def _covered(received: pd.DataFrame, begin: int, stop: int, request: CandleRequest) -> Range:
+    """Return the part of the window [begin, stop) that an answer is complete in, an empty one if it has none of it."""
+    times = np.sort(received["time"].astype("int64").to_numpy())
+    times = times[(times >= begin) & (times < stop)]
+    if not len(times):
+        return begin, begin
+    first, last = int(times[0]), int(times[-1]) + request.interval_ms
+    between_ms = int(np.diff(times).max(initial=request.interval_ms)) - request.interval_ms
+    # The candle that is forming may have no trade yet.
+    closed = min(stop, request.now_ms // request.interval_ms * request.interval_ms)
+    # One that was cut off has a round number of candles, or leaves out more at an end than is missing between them.
+    if len(received) % _ROUND == 0 or max(first - begin, closed - last) > between_ms:
+        return first, last
+    return begin, stop
 
 
 def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -199,13 +240,13 @@ def _timestamp(time_ms: int) -> pd.Timestamp:
 
 def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill: bool) -> pd.DataFrame:
     """Return candles with index `time`, without the forming one if `closed`, without gaps if `fill`."""
-    raw: Any = candles.attrs.get("raw")
+    attrs = dict(candles.attrs)
     indexed = candles.set_index("time")
     if closed:
         indexed = indexed[indexed.index <= _timestamp(request.now_ms - request.interval_ms)]
     if fill and len(indexed):
         indexed = _filled(indexed, request)
-    indexed.attrs["raw"] = raw
+    indexed.attrs = attrs
     return indexed
 
 

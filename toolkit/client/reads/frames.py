@@ -102,8 +102,10 @@ def data_of(body: bytes, *, exact: bool = False) -> Any:
     try:
         jsontext.guard(body)
         decoded = _EXACT.decode(body) if exact else msgspec.json.decode(body)
+        jsontext.refuse_repeated(body)
     except ValueError as error:
-        raise BadAnswer(f"the answer is not JSON: {error}", body=body[:500].decode(errors="replace")) from None
+        said = error if isinstance(error, jsontext.RepeatedKey) else f"the answer is not JSON: {error}"
+        raise BadAnswer(str(said), body=body[:500].decode(errors="replace")) from None
     if not isinstance(decoded, dict) or "data" not in decoded:
         raise BadAnswer("the answer is not the venue's envelope", body=body[:500].decode(errors="replace"))
     return decoded["data"]

@@ -35,6 +35,10 @@ _TYPES = {
 _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
 
+_COMPLETE = (
+    "`frame.attrs['missing']` says why rows may be missing, or '', `['moved']` how many changed while they were read.",
+)
+"""Line of the docstring of a method that reads all pages."""
 _ANNUALISED = "funding_rate_history"
 """The query whose frame has one column more: `annualised`, as in `session.funding_rates()`."""
 
@@ -159,6 +163,7 @@ def _docstring(endpoint: Endpoint) -> str:
     lines += [
         "",
         "Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.",
+        *(_COMPLETE if endpoint.windowed else ()),
         "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
         "TransportError when no usable answer came.",
         f'Source: docs/published.md, "Info API": GET {endpoint.path}.',

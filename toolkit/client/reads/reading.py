@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...environments import Environment
     from ...progress import Progress
     from ..io.rate_limits import RateLimiter
+    from ..io.read_budget import ReadBudget
     from .paging import PagedRead
 
 Row = Mapping[str, Any]
@@ -86,12 +87,40 @@ def is_hedged(position: Row) -> bool:
 
 
 def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """As `fetch_rows`. Raises BadAnswer unless every row has what its record can't do without."""
+    """As `fetch_rows`. Raises BadAnswer unless all rows are there, each with what its record can't do without."""
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
-    rows = rows_of(endpoint, envelope.data)
+    return _all_of(endpoint, envelope.data)
+
+
+def _all_of(endpoint: Endpoint, data: Any) -> list[Row]:
+    """Return the rows of a query without pages. Raises BadAnswer as `read_rows` does."""
+    rows = rows_of(endpoint, data)
     admit(endpoint.path, endpoint.record, rows)
+    if said := _too_few(endpoint, data, len(rows)):
+        raise BadAnswer(said)
     return rows
+
+
+def _too_few(endpoint: Endpoint, data: Any, count: int) -> str:
+    """Return that an answer of `count` rows has not all that the venue reports, "" where it has, or is one of pages."""
+    total = endpoint.total(data)
+    if total is None or total <= count or endpoint.size_param:
+        return ""
+    return f"{endpoint.path}: the answer has {count:,} of {total:,} rows"
+
+
+def whole(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table by which something is decided. Raises BadAnswer where rows may be missing."""
+    if said := table.attrs.get("missing"):
+        raise BadAnswer(said)
+    return table
+
+
+class OpenOrders(dict[int, tuple[str, Row]]):
+    """Status and row of open orders, by id. `missing` says why some may not be there, or ""."""
+
+    missing = ""
 
 
 def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
@@ -166,7 +195,8 @@ class Reader:
     ) -> Flow[PagedRead]:
         """Read all rows of a query in [start, end], or continue the same read where it failed.
 
-        `progress` shows a bar immediately (True), never (False) or when the read takes long (None).
+        `progress` shows a bar immediately (True), never (False) or when the read takes long (None). The read may have
+        something `missing`, which the table that is made of it says (`frame_of`).
         """
         from ...progress import Progress
         from .paging import PagedRead
@@ -179,59 +209,102 @@ class Reader:
         if first_ms is not None and last_ms is not None and first_ms > last_ms:
             raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
         key = (name, query, str(start), str(end))  # as it was written: "7d" is another time in each call
-        read = self._unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms)
+        read = self._unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms, budget=self.budget)
         bar = Progress(endpoint.summary, progress)
         try:
-            return (yield from self._run(read, bar))
+            yield from self._run(read, bar)
         except ToolkitError as error:
             if read.rows:
-                self._unfinished[key] = read
-                while len(self._unfinished) > UNFINISHED:
-                    self._unfinished.popitem(last=False)
+                self._keep(key, read)
                 error.add_note(f"{len(read.rows)} rows were read. The same call continues from there")
             raise
         finally:
             bar.close()
+        if not read.done:
+            self._keep(key, read)
+            read.missing += ". The same call continues from there"
+        return read
+
+    def _keep(self, key: tuple[Any, ...], read: PagedRead) -> None:
+        self._unfinished[key] = read
+        while len(self._unfinished) > UNFINISHED:
+            self._unfinished.popitem(last=False)
 
     def all_rows(
-        self, name: str, given: Mapping[str, Any], start_ms: int | None = None, end_ms: int | None = None
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        start_ms: int | None = None,
+        end_ms: int | None = None,
+        *,
+        in_part: bool = False,
     ) -> Flow[PagedRead]:
-        """Read all rows of a query in a window, each time from the beginning and without a progress bar."""
+        """Read all rows of a query in a window, each time from the beginning and without a progress bar.
+
+        Something is decided by them, so it raises BadAnswer where rows may be missing. With `in_part` the caller says
+        so, or looks for the others.
+        """
         from ...progress import Progress
         from .paging import PagedRead
 
         endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
-        return (yield from self._run(PagedRead(endpoint, query, start_ms, end_ms), Progress.silent()))
+        read = PagedRead(endpoint, query, start_ms, end_ms, budget=self.budget)
+        yield from self._run(read, Progress.silent())
+        if read.missing and not in_part:
+            raise BadAnswer(read.missing)
+        if read.doubt and not in_part:
+            warn(read.doubt)
+        return read
 
-    def open_orders(self, account: str, code: int | None = None) -> Flow[dict[int, tuple[str, Row]]]:
-        """Return status and row of every open order of an account, by its id. `code` is its product (None: all)."""
-        found: dict[int, tuple[str, Row]] = {}
+    def open_orders(self, account: str, code: int | None = None, *, in_part: bool = False) -> Flow[OpenOrders]:
+        """Return every open order of an account. `code` is its product (None: all).
+
+        Raises BadAnswer where orders may be missing. With `in_part` the result says so.
+        """
+        found = OpenOrders()
         for status in OPEN_STATUSES:
-            read = yield from self.all_rows("order_states", {"account": account, "status": status, "symbol": code})
+            given = {"account": account, "status": status, "symbol": code}
+            read = yield from self.all_rows("order_states", given, in_part=in_part)
             found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+            found.missing = found.missing or read.missing
         return found
 
-    def _run(self, read: PagedRead, progress: Progress) -> Flow[PagedRead]:
+    @property
+    def budget(self) -> ReadBudget:
+        """What one complete read may take."""
+        return self._session._delivery.retry.reads
+
+    def _run(self, read: PagedRead, progress: Progress) -> Flow[None]:
         yield from read.run(lambda query: self.fetch(read.endpoint, query), progress)
-        return read
 
     def frame_of(
         self,
         reads: Sequence[PagedRead],
         rows: Sequence[Row],
         *,
+        beside: Sequence[PagedRead] = (),
         exact: bool = False,
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
-        """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
+        """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`.
+
+        `attrs["moved"]` is the number of rows that changed during the reads, `attrs["missing"]` why rows may be
+        missing, "" where nothing says so. One DataWarning says both. `beside` are reads that completed the rows.
+        """
         from ..reads import frames
+        from .paging import unproved
 
         endpoint = reads[0].endpoint
         symbols = yield from self.symbols(endpoint.record)
         options: dict[str, Any] = {"symbols": symbols, "exact": exact}
         frame = frames.from_rows(endpoint.record, rows, **options, entrance=self.door, where=endpoint.path)
         frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
+        reads = [*reads, *beside]
+        frame.attrs["moved"] = sum(read.moved for read in reads)
+        frame.attrs["missing"] = ". ".join(dict.fromkeys(read.missing for read in reads if read.missing))
+        if said := unproved(reads):
+            warn(said)
         return frames.indexed(frame, index)
 
     def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
@@ -305,15 +378,13 @@ class Reader:
     def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Row]]:
         """Send one request. Return the rows as they came, in wire names, for a caller that asks again and again.
 
-        Raises BadAnswer unless every row has what its record can't do without.
+        Raises BadAnswer as `read_rows` does.
         """
         from ..reads import frames
 
         endpoint = ENDPOINTS[name]
         reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
-        found = rows_of(endpoint, frames.data_of(reply.body))
-        admit(endpoint.path, endpoint.record, found)
-        return found
+        return _all_of(endpoint, frames.data_of(reply.body))
 
     def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
         """Send one request. Return the rows by column, as `frames.values_of` does, and the response."""

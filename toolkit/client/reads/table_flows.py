@@ -1,13 +1,15 @@
 """Read methods of a session: products, candles and an account's records as DataFrames.
 
 Reads of records are complete (see `paging`), oldest row first. One that fails half-way is kept, and the same call
-continues where it stopped. Each takes `index`: the column that becomes the index, None to keep the key as a column.
+continues where it stopped. `frame.attrs["missing"]` says why rows may be missing nevertheless. Each takes `index`: the
+column that becomes the index, None to keep the key as a column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +131,8 @@ class TableFlows:
         exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "time").
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
-        (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
+        (Int64), interval (Int64, seconds), symbol (string). `frame.attrs["missing"]` says which were not read, or "".
+        So does a DataWarning. Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
 
         >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True)["close"].unstack("symbol")
@@ -154,9 +157,12 @@ class TableFlows:
         parts: list[pd.DataFrame] = []
         for one in (yield from self._found(symbol)):
             parts.append((yield from self._candles(one, window, known, progress, **shaping)))
+        if said := ". ".join(filter(None, (part.attrs["missing"] for part in parts))):
+            warn(said)
         if _is_one(symbol):
             return indexed(parts[0], index)
         frame = joined(parts)
+        frame.attrs["missing"] = said
         return frame.set_index(["symbol", "time"]) if index == "time" else indexed(frame, index)
 
     def _candles(
@@ -190,7 +196,7 @@ class TableFlows:
         self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
     ) -> Flow[CandleRequest]:
         """Return the request for candles until now or `end`. Raises InputError for a start after that."""
-        from .candle_reads import CandleRequest
+        from .candle_reads import BUDGET, CandleRequest
 
         for refreshed in (False, True):
             now_ms: int = yield Now()
@@ -207,7 +213,8 @@ class TableFlows:
                 raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
             self._catalogue.forget()  # an answer shows the venue's time, which may be later than was known
             yield from self._catalogue.table()
-        return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
+        times = length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms
+        return CandleRequest(symbol, *times, exact, replace(self._reader.budget, rows=BUDGET.rows))
 
     @flow
     def ticker(self, symbol: Products, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
@@ -466,7 +473,8 @@ class TableFlows:
         progress: True shows a bar, False none (default: when the read takes long).
         exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`. `frame.attrs["moved"]` is the number of orders that changed
+        while they were read, `["missing"]` why some may be missing, or "". A DataWarning says both.
 
         >>> _ = session.buy("BTCUSDC", "0.01", "50000")
         >>> session.orders(open=True)[["symbol", "side", "price", "status"]]
@@ -519,7 +527,8 @@ class TableFlows:
         exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
 
         Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees that the fill shows, negative is received).
+        all fees that the fill shows, negative is received). `frame.attrs["missing"]` says why some may be missing, or
+        "". So does a DataWarning.
 
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.fills()[["side", "quantity", "price", "fee"]]
@@ -531,20 +540,22 @@ class TableFlows:
         from .paging import oldest_first
 
         given = {"order_id": order_id, "side": side, "account": account}
-        reads, rows = [], []
+        reads, beside = [], []
         for one in (yield from self._found(symbol, every=True)):
             of_one = {**given, "symbol": one}
             read = yield from self._reader.resumable("fills", {**of_one, "role": role}, start, end, progress)
             reads.append(read)
             if read.rows and not any(row.get("role") for row in read.rows.values()):
-                yield from self._fill_in_role_and_type(read, role, of_one)
-        rows = oldest_first(reads)
-        return indexed(with_value_and_fee((yield from self._reader.frame_of(reads, rows, exact=exact))), index)
+                beside += yield from self._fill_in_role_and_type(read, role, of_one)
+        frame = yield from self._reader.frame_of(reads, oldest_first(reads), beside=beside, exact=exact)
+        return indexed(with_value_and_fee(frame), index)
 
-    def _fill_in_role_and_type(self, read: PagedRead, role: str | None, given: Mapping[str, Any]) -> Flow[None]:
+    def _fill_in_role_and_type(
+        self, read: PagedRead, role: str | None, given: Mapping[str, Any]
+    ) -> Flow[list[PagedRead]]:
         """Fill in role and type, which a venue does not send with fills: queries have the role, order events the type.
 
-        Neither changes, so each fill is looked up once.
+        Neither changes, so each fill is looked up once. Returns the reads that this took.
         """
         from .derived_columns import role_and_type
         from .paging import oldest_first
@@ -552,6 +563,7 @@ class TableFlows:
         known, time = self._reader.known_fills, read.endpoint.record.time
         keys = {name: _fill_key(row) for name, row in read.rows.items()}
         found = {key: known[key] for key in keys.values() if key in known}
+        beside: list[PagedRead] = []
         if len(found) < len(keys):
             unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
             admit(read.endpoint.path, read.endpoint.record, unknown)
@@ -560,11 +572,12 @@ class TableFlows:
             for each in ("MAKER", "TAKER"):
                 rows: Iterable[Mapping[str, Any]] = unknown if each == role else ()
                 if role is None:
-                    made = yield from self._reader.all_rows("fills", {**given, "role": each}, *window)
-                    rows = made.rows.values()
+                    of_role = {**given, "role": each}
+                    beside.append((yield from self._reader.all_rows("fills", of_role, *window, in_part=True)))
+                    rows = beside[-1].rows.values()
                 ids[each] = {str(row["id"]) for row in rows if row.get("id") is not None}
-            events = yield from self._reader.all_rows("order_events", given, *window)
-            types = {str(event.get("ordId")): event.get("ordType") for event in oldest_first([events])}
+            beside.append((yield from self._reader.all_rows("order_events", given, *window, in_part=True)))
+            types = {str(event.get("ordId")): event.get("ordType") for event in oldest_first(beside[-1:])}
             found |= {_fill_key(row): role_and_type(row, ids, types) for row in unknown}
             if len(known) > _KNOWN_FILLS:
                 known.clear()
@@ -572,6 +585,7 @@ class TableFlows:
             known.update((key, values) for key, values in found.items() if None not in values.values())
         for name, key in keys.items():
             read.rows[name] = {**read.rows[name], **found[key]}
+        return beside
 
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:

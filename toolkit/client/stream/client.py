@@ -20,7 +20,7 @@ from ...protocol.reads.feed import AOP_RECORDS, RECENT, RECORDS
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...protocol.reads.rows import Record
 from ..io.flow import Flow
-from ..reads.reading import OPEN_STATUSES, InfoSession, fetch_rows
+from ..reads.reading import OPEN_STATUSES, InfoSession, Reader, fetch_rows
 from .protocol import FeedProtocol
 from .updates import FeedEvent, Topic
 
@@ -221,9 +221,8 @@ def _account(session: InfoSession, address: str) -> Flow[Data]:
     held = yield from _rows(session, "positions", userAddr=address)
     open_orders: list[Data] = []
     for status in OPEN_STATUSES:
-        open_orders += yield from _rows(
-            session, "order_states", userAddr=address, status=status, pageSize=str(5 * RECENT)
-        )
+        read = yield from Reader(session).all_rows("order_states", {"account": address, "status": status})
+        open_orders += map(dict, read.rows.values())
     symbols = yield from _symbols(session, [*held, *open_orders])
     positions = _renamed(held, "positions", AOP_RECORDS["positions"], symbols)
     settings = [

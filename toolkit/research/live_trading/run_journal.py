@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...client.io.nonce_sources import data_directory
+from ...client.reads.reading import whole
 from ...connecting import venue_in_process
 from ...errors import ActionRejected, InputError, ToolkitError
 from ...orders import Bracket, Order
@@ -104,6 +105,7 @@ class RunName:
             with suppress(ActionRejected):  # some may have ended meanwhile
                 self._session.cancel(rows["order_id"].tolist(), symbol=str(name))
             cancelled += len(rows)
+        whole(table)  # those that are known are cancelled before it says that there may be others
         return cancelled
 
 

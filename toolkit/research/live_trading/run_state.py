@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from msgspec import structs
 
-from ...client.reads.reading import known_amount
+from ...client.reads.reading import known_amount, whole
 from ...errors import InputError
 from ...limits import Book
 from ...products import Product
@@ -285,7 +285,7 @@ class RunState:
             asked = {"symbol": symbol, "interval": length, "start": start_ms, "end": end_ms - 1}
             rows = ((int(row["timestamp"]) * 1000, row) for row in self._rows("klines", **asked))
         else:
-            table = self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False)
+            table = whole(self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False))
             rows = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
         found: dict[int, tuple[float, ...]] = {}
         for opened, row in rows:
@@ -348,7 +348,7 @@ class RunState:
         start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
         if all(str(row["id"]) in seen for row in self._changed(name, name)):
             return
-        table = read(start=utc(start_ms))
+        table = whole(read(start=utc(start_ms)))
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
         self._seen[name] = seen = {key: time for key, time in seen.items() if time >= start_ms}
@@ -416,7 +416,7 @@ class RunState:
 
 
 def _ids(table: pd.DataFrame) -> set[str]:
-    return set(table["id"].astype(str))
+    return set(whole(table)["id"].astype(str))
 
 
 def _id_or_zero(value: Any) -> int:

@@ -473,8 +473,11 @@ class Runner:
             if row.symbol in self.symbols:
                 self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
         journal = self.state.journal
-        for row in rows_of(self.session.orders(open=True)):
+        table = self.session.orders(open=True)
+        for row in rows_of(table):
             if row.symbol in self.symbols and (journal is None or journal.run.owns(row.client_order_id)):
                 self.still_open.append(f"order {row.order_id} {row.side} {row.remaining:g} {row.symbol}")
+        if table.attrs["missing"]:
+            self.still_open.append("other orders may be open")
         if self.still_open:
             self.state.note("OPEN", "", "; ".join(self.still_open))
