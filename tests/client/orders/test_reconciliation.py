@@ -511,7 +511,9 @@ def test_a_settled_intent_is_returned_or_raised_again() -> None:
         made.result_or_raise(replace(rejected, state=IntentState.FAILED))
 
 
-@pytest.mark.parametrize(("code", "skew", "words"), [(40208, 90_000, "m; "), (40208, None, "m"), (40204, 90_000, ": m (")])
+@pytest.mark.parametrize(
+    ("code", "skew", "words"), [(40208, 90_000, "m; "), (40208, None, "m"), (40204, 90_000, ": m (")]
+)
 def test_an_expired_request_says_how_far_the_clocks_are_apart(code: int, skew: int | None, words: str) -> None:
     made, kept = settle(SENT, skew=skew)
     error = made.error(kept, answer(code, {"a": 1}, 400))
