@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from . import accessors
 from .extras import on_first_use
 from .numerals import Span
-from .worked_examples import add_examples
 
 __version__ = "0.1.0"
 
@@ -42,7 +41,32 @@ __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products"
 
 
 def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
-    """Return an order ticket, a widget, for `symbol`. `fields` fills it, e.g. side="SELL", price="70000"."""
+    """Return an order ticket for a product, a widget.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    **fields : object
+        First values of its fields, such as `side="SELL"` or `price="70000"`.
+
+    Returns
+    -------
+    OrderTicket
+        A ticket that signs nothing before it was reviewed.
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
+    InputError
+        For a field that a ticket does not have.
+
+    Examples
+    --------
+    >>> session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid
+    True
+    """
     from .widgets import OrderTicket
 
     return OrderTicket(self, symbol, **fields)
@@ -51,14 +75,33 @@ def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
 def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashboard:
     """Return a widget with ticket, candles, order book, trades, account and blotter.
 
-    `symbol` is the product, `interval` the length of the candles, a span (default "1m").
+    Parameters
+    ----------
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    interval : str or int or timedelta, optional
+        Length of the candles, such as "15m", or a timedelta (default: "1m").
+
+    Returns
+    -------
+    Dashboard
+        All panels of the product as one widget.
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
+
+    Examples
+    --------
+    >>> session.dashboard("BTCUSDC")
+    <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
     """
     from .widgets import Dashboard
 
     return Dashboard(self, symbol, interval)
 
 
-add_examples({"ticket": _ticket, "dashboard": _dashboard}, "Accessors")
 accessors.register("ticket", _ticket)
 accessors.register("dashboard", _dashboard)
 

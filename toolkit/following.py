@@ -46,10 +46,33 @@ class Reads(Protocol):
     def info(self) -> Any: ...
     @property
     def stream(self) -> Any: ...
-    def product(self, symbol: str | int) -> Product: ...
-    def products(self) -> pd.DataFrame: ...
-    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame: ...
-    def close(self) -> None: ...
+    def product(self, symbol: str | int) -> Product:
+        """Return the product of a symbol.
+
+        Parameters
+        ----------
+        symbol : str or int
+            Symbol or code of the product.
+        """
+
+    def products(self) -> pd.DataFrame:
+        """Return the listed products, by symbol."""
+
+    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame:
+        """Return the orders of an account.
+
+        Parameters
+        ----------
+        open : bool
+            True returns open ones only.
+        account : str
+            Address of the account.
+        exact : bool
+            True returns amounts as Decimal.
+        """
+
+    def close(self) -> None:
+        """End the session."""
 
 
 class HasAccount(Protocol):
@@ -60,7 +83,7 @@ class HasAccount(Protocol):
 
 
 class FollowingVenue(LocalVenue):
-    """A local venue that follows another one. `following` says how that goes."""
+    """A local venue that follows another one. Its attribute `following` says how that goes."""
 
     following: Following
 
@@ -71,9 +94,21 @@ class FollowingVenue(LocalVenue):
         until: str | int | datetime | None = None,
         progress: bool | None = None,
     ) -> int:
-        """Let time pass, see `LocalVenue.advance`. Also on the other venue, where both have one clock in this process.
+        """Let time pass, see `LocalVenue.advance`.
 
-        Both continue by a second in turn, so that each message of the other venue arrives here at its time.
+        Return the new time, Unix ms.
+
+        Where both venues have one clock in this process, time passes on the other venue too. Both continue by a second
+        in turn, so that each message of the other venue arrives here at its time.
+
+        Parameters
+        ----------
+        span : str, int, timedelta or None, optional
+            Time to pass: "4h", "90s", a timedelta, or ms (default: `None`).
+        until : str, int, datetime or None, optional
+            Moment to reach: ISO text, Unix ms or a datetime (default: `None`).
+        progress : bool or None, optional
+            True shows a bar immediately, False never, `None` when it takes long (default: `None`).
         """
         other = self.following.upstream.venue
         shared = isinstance(other, LocalVenue) and other.host.clock is self.host.clock
@@ -103,13 +138,34 @@ def follow(
 ) -> FollowingVenue:
     """Return a local venue whose market is another venue's, once its books and prices are there.
 
-    upstream: a session of the other venue, which only reads. It is closed with the venue.
-    symbols: products to follow (default: all).
-    when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
-    accounts: funded development accounts. `options` are further ones of LocalVenue (journal, wire …).
-    timeout: seconds to wait for the next one of the first books and prices (10).
+    Parameters
+    ----------
+    upstream : Reads
+        Session of the other venue, which only reads. It is closed with the venue.
+    symbols : sequence of str or None, optional
+        Products to follow (default: all).
+    when_stale : {"pause", "continue"}, optional
+        Whether trading pauses while the feed is lost, or continues at the last known book (default: "pause").
+    accounts : int, optional
+        Number of funded development accounts (default: 10).
+    timeout : float, optional
+        Seconds to wait for the next one of the first books and prices (default: 10).
+    **options : object
+        Further arguments of `LocalVenue`, such as `journal`.
 
-    Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
+    Returns
+    -------
+    FollowingVenue
+        The venue, with its market.
+
+    Raises
+    ------
+    InputError
+        For unknown symbols.
+    TransportError
+        When the other venue does not answer.
+    StaleData
+        When its books and prices do not come.
     """
     try:
         following = Following(upstream, symbols, when_stale)
@@ -134,8 +190,30 @@ def follow(
 class Following:
     """How a local venue follows another one.
 
-    `upstream` is a session that only reads the other venue. `state` is "live" or "stale", and `reason` says why it is
-    stale. `notes` has each change of the state, and each part of an account that could not be copied.
+    Parameters
+    ----------
+    upstream : Reads
+        Session that only reads the other venue.
+    symbols : sequence of str or None
+        Products to follow. `None` follows all.
+    when_stale : {"pause", "continue"}
+        Whether trading pauses while the feed is lost.
+
+    Attributes
+    ----------
+    venue : LocalVenue
+        The venue that follows.
+    state : {"live", "stale"}
+        Whether the feed of the other venue is there.
+    reason : str
+        Why it is stale.
+    notes : list of str
+        Each change of the state, and each part of an account that could not be copied.
+
+    Raises
+    ------
+    InputError
+        If `when_stale` is unknown.
     """
 
     venue: LocalVenue
@@ -160,7 +238,20 @@ class Following:
         self._lock = threading.Lock()
 
     def start(self, venue: LocalVenue, timeout: float) -> None:
-        """Subscribe, and return when every product has its book and prices. Raises StaleData when they don't come."""
+        """Subscribe, and return when every product has its book and prices.
+
+        Parameters
+        ----------
+        venue : LocalVenue
+            The venue that follows.
+        timeout : float
+            Seconds to wait for the next one of the first books and prices.
+
+        Raises
+        ------
+        StaleData
+            When they do not come.
+        """
         self.venue = venue
         if venue.host.core.state.recorded is None:  # the state of a journal that continues has begun already
             venue.host.apply_control("open_recorded", products=[product.code for product in self.products.values()])
@@ -169,6 +260,7 @@ class Following:
             self._follow("trades", product, self.upstream.stream.trades(product.symbol))
             self._follow("ticker", product, self.upstream.stream.ticker(product.symbol))
         waited, missing = 0.0, len(self._waiting)
+        # The time counts from the last one that came: many products may take longer together.
         while not self._ready.wait(0.05) and waited < timeout:
             waited = waited + 0.05 if len(self._waiting) == missing else 0.0
             missing = len(self._waiting)
@@ -210,6 +302,7 @@ class Following:
         """Note whether the feed is live, once all is there. Without it trading pauses, if so set, and continues."""
         if not self._ready.is_set():
             return
+        # Changes come from the thread of each live object.
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
             state, reason = "live", ""
@@ -221,6 +314,7 @@ class Following:
                 return
             paused = any(market.paused for market in self.venue.host.core.state.markets.values())
             control = self.venue.control
+            # Only what is paused is resumed, so that a pause by hand before the first loss stays.
             for symbol in self.symbols if self._pauses and (state == "stale" or paused) else ():
                 (control.pause if state == "stale" else control.resume)(symbol)
             self.state = state  # last, so that trading continues for whoever reads "live"
@@ -228,7 +322,15 @@ class Following:
             self.on_change(self.notes[-1])
 
     def fork(self, session: HasAccount, account: str) -> None:
-        """Give the session's account a copy of another one: balance, positions, settings and open orders."""
+        """Give the session's account a copy of another one: balance, positions, settings and open orders.
+
+        Parameters
+        ----------
+        session : HasAccount
+            Session on the venue that follows.
+        account : str
+            Address of the account on the other venue.
+        """
         theirs = self.upstream.info
         wallet = theirs.wallet_balances(account=account, exact=True)
         balance = sum((Decimal(str(amount)) for amount in wallet["balance"]), Decimal(0))

@@ -45,10 +45,6 @@ connect: toolkit.connect(clock="manual", seed=3, market="calm")
 what_if: _ = session.buy("BTCUSDC", "0.1") ;
     session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round().tolist() → [-1.0, -1251.0]
 close: short = toolkit.connect(clock="manual") ; short.close() ; short.stream.health.state → 'idle'
-[Accessors]
-ticket: session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid → True
-dashboard: session.dashboard("BTCUSDC")
-    → <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
 [session_methods]
 SessionPermissions: session.permissions()[["kind", "name", "status"]].values.tolist()
     → [['agent', 'toolkit', 'ACTIVE']]

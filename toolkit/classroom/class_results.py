@@ -42,7 +42,15 @@ OTHER_INCOME = {ledger.BUILDER_FEE, ledger.REFERRAL_REBATE, ledger.VAULT_FEE, le
 
 
 class Beginning(NamedTuple):
-    """Where a student's return begins, in micro-USDC: with nothing at first, and with what was there at a reset."""
+    """Where a student's return begins: with nothing at first, and with what was there at a reset.
+
+    Attributes
+    ----------
+    time : int
+        Time of the beginning, Unix ms (default: 0).
+    equity : int
+        Equity at the beginning, in micro-USDC (default: 0).
+    """
 
     time: int = 0
     equity: int = 0
@@ -51,13 +59,33 @@ class Beginning(NamedTuple):
 
 
 def beginning(core: Core, student: Student) -> Beginning:
-    """Return where the return begins that is counted from now."""
+    """Return where the return begins that is counted from now.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the student's venue.
+    student : Student
+        The student.
+    """
     last = _points(core, core.state.accounts[student.address.lower()])[-1]
     return Beginning(core.state.time, last.equity, last.net_deposits)
 
 
 def standing(core: Core, student: Student, begun: Beginning) -> dict[str, Any]:
-    """Return the row of a student, without the rank. Values are numbers, ready for JSON."""
+    """Return the row of a student, without the rank.
+
+    Values are numbers, ready for JSON.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the student's venue.
+    student : Student
+        The student.
+    begun : Beginning
+        Where the return begins.
+    """
     account = core.state.accounts.get(student.address.lower())
     if account is None:
         return {"name": student.name, **dict.fromkeys(list(COLUMNS)[2:], 0)}
@@ -93,7 +121,13 @@ def _is_earned_otherwise(entry: LedgerEntry) -> bool:
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return the leaderboard as a DataFrame with COLUMNS."""
+    """Return the leaderboard as a DataFrame with COLUMNS.
+
+    Parameters
+    ----------
+    rows : iterable of mapping of str to object
+        Rows of the leaderboard, each with the names of COLUMNS.
+    """
     import pandas as pd
 
     rows = list(rows)
@@ -114,9 +148,27 @@ TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
 def write_tables(
     roster: Roster, venues: Mapping[int, LocalVenue], summaries: Mapping[str, pd.DataFrame], folder: Path
 ) -> list[str]:
-    """Write TABLES of all students, and `summaries`, into a folder, made if missing. Return the paths.
+    """Write the tables of all students, and summaries, as parquet files.
+
+    Return the paths.
 
     `venues` maps a student's number to the venue. Raises InputError for a folder that can't be written.
+
+    Parameters
+    ----------
+    roster : Roster
+        The students.
+    venues : mapping of int to LocalVenue
+        Number of the student → venue.
+    summaries : mapping of str to DataFrame
+        Name of the file → frame.
+    folder : Path
+        Folder to write to, made if missing.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be written.
     """
     import pandas as pd
 
@@ -132,6 +184,7 @@ def write_tables(
                     table.insert(0, "student", student.name)
                     parts[name].append(table)
         frames = {**summaries, **{name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}}
+        # All tables are read before the first file is written, so that the files are of one time.
         paths = [folder / f"{name}.parquet" for name in frames]
         for path, table in zip(paths, frames.values(), strict=True):
             table.to_parquet(path, index=False)

@@ -31,7 +31,15 @@ _FILES = resources.files("toolkit.classroom")
 
 
 def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
-    """Make the venue's gateway answer the pages of a class, and the join link of each student."""
+    """Make the venue's gateway answer the pages of a class, and the join link of each student.
+
+    Parameters
+    ----------
+    venue : LocalVenue
+        Venue of the teacher.
+    lesson : Lesson
+        The class.
+    """
     routes = venue.host.gateway.routes
     routes[BOARD_PATH] = taking("GET", lambda incoming: _page("board"))
     routes[TEACHER_PATH] = taking("GET", lambda incoming: _page("teacher"))
@@ -41,7 +49,15 @@ def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
 
 
 def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
-    """Return what the page of the class shows: the venue's time, the leaderboard, the news."""
+    """Return what the page of the class shows: the venue's time, the leaderboard, the news.
+
+    Parameters
+    ----------
+    venue : LocalVenue
+        Venue of the teacher.
+    lesson : Lesson
+        The class.
+    """
     return {"time": venue.host.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
 
 
@@ -53,6 +69,7 @@ def _joining(lesson: Lesson, student: Student) -> Route:
             return _page("join", name=student.name)
         if incoming.method != "POST":
             return http_error(405, f"a join link takes GET and POST, not {incoming.method[:20]}")
+        # Only POST counts: a browser that opens the link has not joined yet.
         lesson.joined_ms.setdefault(student.name, time.time_ns() // 1_000_000)
         given = {
             "name": student.name,
@@ -91,9 +108,23 @@ def _page(page: str, **values: str) -> Answer:
 def serving(
     lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
 ) -> Iterator[Served]:
-    """Serve a class while a `with` block runs. Separate venues get a port each, chosen by the system.
+    """Serve a class while a `with` block runs.
 
-    Yields the addresses of the teacher's venue, where the pages are and the students join.
+    Separate venues get a port each, chosen by the system. The block gets the addresses of the teacher's venue, where
+    the pages are and the students join.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The class.
+    port : int
+        TCP port of the teacher's venue. 0 takes a free one.
+    host : str, optional
+        Address to listen at (default: "127.0.0.1").
+    allow_remote : bool, optional
+        True allows a host other than loopback (default: `False`).
+    settings : ServeSettings
+        Limits and permissions of clients.
     """
     count = len(lesson.roster.students)  # a class is often behind one address
     if settings.connections_per_ip is None:

@@ -19,7 +19,15 @@ _FORMULA = re.compile(r"^(?=[=+@\t\r-])")
 
 
 def student_of(notebook: str) -> tuple[str, str]:
-    """Return name and number of a student from the name that Canvas or Moodle gave a file, else its folder, and ""."""
+    """Return name and number of a student from the name that Canvas or Moodle gave a file.
+
+    For other names it is the folder, and "".
+
+    Parameters
+    ----------
+    notebook : str
+        Path of the notebook below the folder of all.
+    """
     found = _MOODLE.fullmatch(notebook) or _CANVAS.fullmatch(notebook)
     if found:
         return found["name"], found["id"]
@@ -27,9 +35,25 @@ def student_of(notebook: str) -> tuple[str, str]:
 
 
 def write_points(table: pd.DataFrame, path: Path, form: str, title: str) -> None:
-    """Write a CSV file with the points of each student, in the columns that "canvas" or "moodle" imports.
+    """Write a CSV file with the points of each student.
 
     `title` is the name of the assignment. Raises InputError for a file that can't be written.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Marks as `grade` returns them.
+    path : Path
+        File to write.
+    form : {"canvas", "moodle"}
+        Whose columns the file has.
+    title : str
+        Name of the assignment.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
     """
     import pandas as pd
 
@@ -51,9 +75,21 @@ def write_points(table: pd.DataFrame, path: Path, form: str, title: str) -> None
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as .csv, or .parquet. In CSV no text of a student begins as a formula of a spreadsheet does.
+    """Write a table as .csv, or .parquet.
 
-    Raises InputError for a file that can't be written.
+    In CSV no text of a student begins as a formula of a spreadsheet does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any frame.
+    path : Path
+        File to write.
+
+    Raises
+    ------
+    InputError
+        If the file can't be written.
     """
     try:
         if path.suffix == ".parquet":
@@ -65,9 +101,21 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def write_pages(table: pd.DataFrame, folder: Path) -> None:
-    """Write a page for each notebook into a folder: the questions, what is right, and hints, without hidden answers.
+    """Write a page for each notebook: the questions, what is right, and hints, without hidden answers.
 
     Raises InputError for a folder that can't be written.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Marks as `grade` returns them.
+    folder : Path
+        Folder to write to, made if missing.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be written.
     """
     head = resources.files("toolkit.classroom").joinpath("pages", "head.html").read_text(encoding="utf-8")
     try:

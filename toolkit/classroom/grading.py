@@ -50,7 +50,15 @@ class _Grader(NamedTuple):
     limits: tuple[float, int, int]
 
     def rows(self, path: Path, name: str) -> list[tuple[object, ...]]:
-        """Return a row for each check of one notebook."""
+        """Return a row for each check of one notebook.
+
+        Parameters
+        ----------
+        path : Path
+            Notebook of the student.
+        name : str
+            Name of the student.
+        """
         report = report_of(path, self.jail, self.names, *self.limits)
         work = Work.of(path, report, self.names)
         failed = next((number for number, error in enumerate(work.errors, 1) if error), None)
@@ -63,10 +71,13 @@ class _Grader(NamedTuple):
         if self.checks is None:
             return [judge(work, check) for check in self.wanted]
         try:
+            # Each notebook is judged in a new process. Its values can crash or occupy that one only.
             message = msgspec.json.encode(Assignment(os.fsencode(self.checks), os.fsencode(work.path), report))
             line = [sys.executable, "-m", "toolkit.classroom.marking"]
             answer = exchange(line, message, os.environ, seconds=CHECK_SECONDS, memory_mb=CHECK_MEMORY_MB)
             found = msgspec.json.decode(answer, type=list[Mark])
+            # The file of the checks may have been edited since it was read. There is one mark for each check that was
+            # announced.
             return [*found, *[Mark(0.0, "the checks have changed", "")] * len(self.wanted)][: len(self.wanted)]
         except (Stopped, msgspec.MsgspecError) as error:
             return [Mark(0.0, plain(f"the checks could not judge it: {error}"), "")] * len(self.wanted)
@@ -84,23 +95,55 @@ def grade(
     trust_students: bool = False,
     feedback: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Run every notebook of a folder, `jobs` at a time (default: one for each core), and check it.
+    """Run every notebook of a folder in a jail, and check it.
 
-    Returns one row for each check, with COLUMNS: reached is 0 or the points, why says what failed, hint is what the
-    student may read of it, cell is the number of the first cell that failed. Without `checks` there is one: that the
-    notebook runs to its end. A notebook that fails, or is stopped at a limit, is checked on what it left before.
+    A notebook that fails, or is stopped at a limit, is checked on what it left before. It runs in a jail of the
+    operating system, or in a container.
 
-    It runs in a jail of the operating system, or in a container of the image `container`. `trust_students` runs it as
-    you. `toolkit.join` gives it a separate venue with `seed`. `feedback` is a folder for a page for each student.
-    Raises InputError for a folder or checks that can't be used, and where there is no jail.
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with the notebooks, those in its folders included.
+    checks : str or Path or None, optional
+        Python file with the hidden checks (default: none, the only check is that the notebook runs to its end).
+    seconds : float, optional
+        Wall time of each notebook, in seconds (default: 120).
+    memory_mb : int, optional
+        Memory of all processes of each notebook, in MB (default: 2,048).
+    jobs : int or None, optional
+        Number of notebooks that run simultaneously (default: one for each core).
+    seed : int, optional
+        Seed of the separate venue that `toolkit.join` gives each notebook (default: 7).
+    container : str, optional
+        Image of a container to run them in, which has the toolkit with its extra `class` (default: none).
+    trust_students : bool, optional
+        True runs the notebooks as you, without a jail (default: `False`).
+    feedback : str or Path or None, optional
+        Folder for a page for each student (default: none).
+
+    Returns
+    -------
+    DataFrame
+        One row for each check. `notebook`, `check`, `about` : text.
+        `points`, `reached` : float64, the points of the check, and 0 or these points.
+        `why`, `hint` : text, what failed, and what the student may read of it.
+        `cell` : Int64, number of the first cell that failed, missing if none did.
+        `seconds`, `memory_mb` : float64, time and largest memory of the notebook.
+
+    Raises
+    ------
+    InputError
+        If the folder or the checks can't be used, and where there is no jail.
     """
     import pandas as pd
 
     need("psutil", "ipykernel")
     folder, path = Path(folder), None if checks is None else Path(checks).absolute()
+    # Read before the first notebook runs, so that an error in the checks costs no time.
     wanted = checks_of(path) if path else [Check("runs", "The notebook runs to its end", 1.0, _runs)]
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs {jobs} must be 1 or more", field="jobs", rule="positive", value=jobs)
+    # By the name that the table shows. Two notebooks must not share a row.
     handed_in: dict[str, Path] = {}
     for each in notebooks(folder):
         name = plain(each.relative_to(folder).as_posix())
@@ -110,6 +153,7 @@ def grade(
     names = names_of(path, wanted) if path else []
     jail = Jail.choose(container, trust_students=trust_students)
     grader = _Grader(path, wanted, names, jail, (seconds, memory_mb, seed))
+    # Threads suffice, because the work is done by other processes.
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         found = pool.map(grader.rows, handed_in.values(), handed_in)
         # the bar appears in a terminal only
@@ -126,9 +170,19 @@ def _runs(work: Work) -> None:
 
 
 def notebooks(folder: Path) -> list[Path]:
-    """Return the notebooks of a folder, also of those inside, sorted. Raises InputError when there are none.
+    """Return the notebooks of a folder, also of those inside, sorted.
 
     A link to a folder is listed as well, and not followed.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder to search.
+
+    Raises
+    ------
+    InputError
+        If there are none.
     """
     found = [path for path in _files(folder) if path.suffix == ".ipynb" or path.is_dir()]
     if not found:
@@ -152,9 +206,36 @@ def run(
     names: Sequence[str] | None = None,
     jail: Jail | None = None,
 ) -> Work:
-    """Run one notebook within limits. Return what it left in the variables `names` (None: in all).
+    """Run one notebook within limits.
+
+    Return what it left.
 
     Raises InputError where there is no jail.
+
+    Parameters
+    ----------
+    path : Path
+        File of the notebook.
+    seconds : float, optional
+        Wall time of the notebook, in seconds (default: 120).
+    memory_mb : int, optional
+        Memory of all its processes, in MB (default: 2,048).
+    seed : int, optional
+        Seed of the venue that `toolkit.join` gives it (default: 7).
+    names : sequence of str or None, optional
+        Variables to take out (default: all).
+    jail : Jail or None, optional
+        Jail in which it runs (default: that of this system).
+
+    Returns
+    -------
+    Work
+        Values, errors and output of the notebook.
+
+    Raises
+    ------
+    InputError
+        Where there is no jail.
     """
     need("psutil", "ipykernel")
     return Work.of(path, report_of(path, jail or Jail.choose(), names, seconds, memory_mb, seed), names)
@@ -164,14 +245,31 @@ def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: floa
     """Run one notebook and return its report, also for an invalid file or a notebook that fails.
 
     When its worker is stopped, the report of the cells before stays, and the next cell has the reason as its error.
+
+    Parameters
+    ----------
+    path : Path
+        File of the notebook.
+    jail : Jail
+        Jail in which it runs.
+    names : sequence of str or None
+        Variables to take out. `None` takes all.
+    seconds : float
+        Wall time of the notebook, in seconds.
+    memory_mb : int
+        Memory of all its processes, in MB.
+    seed : int
+        Seed of the venue that `toolkit.join` gives the notebook.
     """
     try:
+        # The content is read here, outside of the jail, which has no access to the folder.
         task = Task(_content(path), None if names is None else list(names), seconds, memory_mb, seed)
         line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + seconds
         try:
             answer = jail.exchange(line, msgspec.json.encode(task), seconds=most + GRACE_SECONDS, memory_mb=memory_mb)
             return _report(answer)
         except Stopped as stopped:
+            # The worker has sent a report after each cell. The last whole one counts.
             if not stopped.left:
                 raise
             report = _report(stopped.left)
@@ -181,6 +279,7 @@ def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: floa
         return Report(str(stopped))
     except OSError as error:
         return Report(f"it is not a notebook: it can't be read: {error.strerror or error}")
+    # The report comes from the student's code, and may be anything.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         return Report(f"the notebook sent something else than a report: {error}")
 
@@ -192,6 +291,7 @@ def _report(answer: bytes) -> Report:
 
 def _content(path: Path) -> bytes:
     """Return what is in a file. Raises Stopped for a link, for what is no file, and for one that is too large."""
+    # A link could name a file of the grader, whose content would then appear in a report.
     if path.is_symlink():
         raise Stopped("it is not a notebook: it is a link. Hand in the file itself")
     # A link or pipe that takes its place now is not followed, and does not block.

@@ -74,7 +74,15 @@ _FAMILIES = (1, 2, 10, 16)
 
 
 class Stopped(Exception):
-    """A process was ended, or failed. The text says why, and `left` is its last whole message, or empty."""
+    """A process was ended, or failed.
+
+    Parameters
+    ----------
+    why : str
+        Why, in words.
+    left : bytes, optional
+        Its last whole message (default: none).
+    """
 
     def __init__(self, why: str, left: bytes = b"") -> None:
         super().__init__(why)
@@ -83,16 +91,36 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Jail:
-    """The program that runs a student's code: `program` is bwrap, docker or podman, "" for none (trusted students)."""
+    """The program that runs a student's code.
+
+    Attributes
+    ----------
+    program : str
+        Bwrap, docker or podman, "" for none (trusted students).
+    image : str
+        Image of the container, "" without one.
+    """
 
     program: str
     image: str = ""
 
     @classmethod
     def choose(cls, container: str = "", *, trust_students: bool = False) -> Jail:
-        """Return the jail of this system. `container` names an image that has the toolkit with its extra `class`.
+        """Return the jail of this system.
 
         Raises InputError where there is none, unless students are trusted.
+
+        Parameters
+        ----------
+        container : str, optional
+            Image that has the toolkit with its extra `class` (default: none, bubblewrap is used).
+        trust_students : bool, optional
+            True returns no jail where there is no container (default: `False`).
+
+        Raises
+        ------
+        InputError
+            If there is no jail, unless students are trusted.
         """
         if container:
             program = shutil.which("docker") or shutil.which("podman")
@@ -105,13 +133,32 @@ class Jail:
         if not jail.program or not sys.platform.startswith("linux"):
             raise InputError(REFUSED.format(""), field="trust_students", rule="a jail")
         try:
+            # A trial: a system can have bwrap and forbid what it needs. The first notebook would fail with an error
+            # that no one understands.
             jail.exchange([sys.executable, "-c", "print()"], b"", seconds=30, memory_mb=500)
         except Stopped as stopped:
             raise InputError(REFUSED.format(f": bwrap is installed, {_FORBIDDEN.format(stopped)}")) from None
         return jail
 
     def exchange(self, command: Sequence[str], message: bytes, *, seconds: float, memory_mb: int) -> bytes:
-        """Run a program inside, give it a message, and return its last message. Raises Stopped, also at a limit."""
+        """Run a program inside, give it a message, and return its last message.
+
+        Parameters
+        ----------
+        command : sequence of str
+            Program and its arguments.
+        message : bytes
+            Bytes that the program reads from standard input.
+        seconds : float
+            Wall time of the program, in seconds.
+        memory_mb : int
+            Memory of all its processes, in MB.
+
+        Raises
+        ------
+        Stopped
+            At a limit, or if the program fails.
+        """
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-grade-")))
             if not self.program:
@@ -119,6 +166,7 @@ class Jail:
                 return exchange(command, message, own, seconds=seconds, memory_mb=memory_mb, cwd=folder)
             if self.image:
                 name = folder.name
+                # Ending the client leaves the container running, so it is ended by its name.
                 stack.callback(subprocess.run, [self.program, "kill", name], capture_output=True, check=False)
                 line = self.container(["python", *command[1:]], name, memory_mb)
                 return exchange(line, message, os.environ, seconds=seconds, memory_mb=memory_mb)
@@ -129,12 +177,24 @@ class Jail:
             return exchange(line, message, {}, seconds=seconds, memory_mb=memory_mb, handles=handles)
 
     def bubblewrap(self, command: Sequence[str], data: Mapping[str, int], calls: int) -> list[str]:
-        """Return the command line of bwrap. `data` and `calls` are descriptors: small files, the filter of calls."""
+        """Return the command line of bwrap.
+
+        Parameters
+        ----------
+        command : sequence of str
+            Program and its arguments.
+        data : mapping of str to int
+            Path inside → descriptor of a small file.
+        calls : int
+            Descriptor of the filter of system calls.
+        """
         line = [self.program, *_OPTIONS.split(), "--size", str(FILES_MB << 20), "--tmpfs", "/tmp", "--dir", "/tmp/work"]
         real = Path(os.path.realpath(sys.executable)).parent.parent
         python = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(real)]
+        # A virtual environment lies in a home folder, of which nothing else is bound.
         python += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         for path in dict.fromkeys([*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *python, str(PACKAGE)]):
+            # `try`, because not every system has all of these folders.
             line += ["--ro-bind-try", path, path]
         for path, handle in data.items():
             line += ["--ro-bind-data", str(handle), path]
@@ -146,7 +206,17 @@ class Jail:
         return [*line, "--seccomp", str(calls), "--", *command]
 
     def container(self, command: Sequence[str], name: str, memory_mb: int) -> list[str]:
-        """Return the command line of docker or podman."""
+        """Return the command line of docker or podman.
+
+        Parameters
+        ----------
+        command : sequence of str
+            Program and its arguments.
+        name : str
+            Name of the container, by which it is ended.
+        memory_mb : int
+            Memory of all its processes, in MB.
+        """
         limits = f"--pids-limit {PROCESSES} --memory {memory_mb}m --memory-swap {memory_mb}m --shm-size {SHARED_MB}m"
         files = ["--tmpfs", f"/tmp:rw,exec,mode=1777,size={FILES_MB}m", "--entrypoint", command[0]]
         line = [self.program, *_CONTAINER_OPTIONS.split(), *limits.split(), *files, "--name", name]
@@ -165,16 +235,40 @@ def exchange(
     handles: Sequence[int] = (),
     cwd: Path | None = None,
 ) -> bytes:
-    """Run a program, give it a message, and return its last message. Raises Stopped at a limit, or for one that fails.
+    """Run a program, give it a message, and return its last message.
 
     A line feed ends each message. The limits are of time, memory and number of all its processes, and of a message.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and its arguments.
+    message : bytes
+        Bytes that the program reads from standard input.
+    environment : mapping of str to str
+        Variables of the program, which gets no others.
+    seconds : float
+        Wall time of the program, in seconds.
+    memory_mb : int
+        Memory of all its processes, in MB.
+    handles : sequence of int, optional
+        Descriptors that it inherits (default: none).
+    cwd : Path or None, optional
+        Folder that it starts in (default: the present one).
+
+    Raises
+    ------
+    Stopped
+        At a limit, or if the program fails. The error has the last whole message.
     """
+    # A file and not a pipe: a program that does not read its input would block the writer.
     with _file(message) as given:
         process = subprocess.Popen(
             command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(environment), cwd=cwd,
             pass_fds=handles, start_new_session=os.name == "posix",
         )  # fmt: skip
     written, said = bytearray(), bytearray()
+    # Both streams are read in threads, because a full pipe would stop the program.
     readers = [
         threading.Thread(target=_read, args=arguments, daemon=True)
         for arguments in ((process.stdout, written, False), (process.stderr, said, True))
@@ -186,6 +280,7 @@ def exchange(
         _watch(process, readers[0], time.monotonic() + seconds, memory_mb)
         if len(written) > LARGEST_MESSAGE:
             why = f"it wrote more than {LARGEST_MESSAGE >> 20} MB"
+        # A last message without a line feed is not whole: the process ended while it wrote.
         elif process.wait(10) or not written.endswith(b"\n"):
             readers[1].join(1)
             last = said.decode(errors="replace").strip().splitlines()[-1:]
@@ -195,6 +290,7 @@ def exchange(
     except Stopped as stopped:
         why = str(stopped)
     finally:
+        # Also after a regular end: a process that was left behind would run on, outside of every limit.
         end_all(process.pid)
         process.wait(10)
         for reader in readers:
@@ -210,6 +306,7 @@ def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline:
     over = False
     while reader.is_alive():
         reader.join(POLL_SECONDS)
+        # Looked at from outside, because a limit of the kernel on memory needs rights that a grader does not have.
         count, used_mb = use(process.pid)
         # The worker inside holds the same limits, and reports what is left at them. This is for one that can't, so it
         # waits for a second look where the first was not far above.
@@ -221,7 +318,15 @@ def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline:
 
 
 def use(process: int, *, itself: bool = True) -> tuple[int, float]:
-    """Return the number and memory (MB) of all processes below one. `itself` counts that one as well."""
+    """Return the number and memory (MB) of all processes below one.
+
+    Parameters
+    ----------
+    process : int
+        Id of the process.
+    itself : bool, optional
+        True counts that one as well (default: `True`).
+    """
     import psutil
 
     used = []
@@ -232,11 +337,20 @@ def use(process: int, *, itself: bool = True) -> tuple[int, float]:
 
 
 def end_all(process: int, *, itself: bool = True) -> None:
-    """End all processes below one."""
+    """End all processes below one.
+
+    Parameters
+    ----------
+    process : int
+        Id of the process.
+    itself : bool, optional
+        True ends that one as well (default: `True`).
+    """
     import psutil
 
     for each in _family(process, itself):
         with contextlib.suppress(psutil.Error):
+            # SIGKILL, which can't be caught.
             each.kill()
 
 
@@ -286,10 +400,20 @@ def _environment(folder: str) -> dict[str, str]:
 
 
 def system_call_filter(machine: str) -> bytes:
-    """Return the program for seccomp that answers EPERM to the calls of _CALLS, and to those of another machine.
+    """Return the program for seccomp that answers EPERM to forbidden calls, and to those of another machine.
 
     It allows only sockets of _FAMILIES, because network namespaces don't isolate those of virtual machines (AF_VSOCK).
     Raises Stopped for a machine whose numbers are not known here.
+
+    Parameters
+    ----------
+    machine : str
+        Name of the machine, such as "x86_64".
+
+    Raises
+    ------
+    Stopped
+        If the numbers of its system calls are not known here.
     """
     if machine not in _CALLS:
         raise Stopped(f"the numbers of system calls on {machine} are not known here. Use --container")

@@ -20,10 +20,29 @@ from .notebook_worker import GRADED_SEED_VARIABLE
 def join(link: str | Secret, **options: Any) -> Session:
     """Return a session on the venue of a class, ready to trade: account, agent and funds are set up.
 
-    `link` is the student's own (`http://…/join/…`). It gives the keys of the account, so keep it to yourself. Joining
-    again, also elsewhere, continues with the same account. `options` are those of `connect`. In a notebook that is
-    graded, the session has a separate venue, with the seed of the class, funded and ready. Raises InputError for a text
-    that is no such link, ToolkitError for one that the class does not know, TransportError when it is not running.
+    Joining again, also elsewhere, continues with the same account. In a notebook that is graded, the session has a
+    separate venue, with the seed of the class, funded and ready.
+
+    Parameters
+    ----------
+    link : str or Secret
+        The student's own link (`http://…/join/…`). It gives the keys of the account, so keep it to yourself.
+    **options : object
+        Options of `connect`.
+
+    Returns
+    -------
+    Session
+        Session of the student.
+
+    Raises
+    ------
+    InputError
+        For a text that is no such link.
+    ToolkitError
+        For a link that the class does not know.
+    TransportError
+        If the class is not running.
     """
     timeout = float(options.get("timeout", 10.0))
     given, failed = sealed(lambda: _given(Secret(link).reveal(), timeout))

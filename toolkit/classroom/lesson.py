@@ -40,7 +40,17 @@ CACHED_TIMES = 20.0
 
 
 class ClassRules(Hooks):
-    """Refuses the actions of the programs that are closed, and remembers when each student last signed something."""
+    """Refuses the actions of the programs that are closed, and remembers when each student last signed something.
+
+    Parameters
+    ----------
+    roster : Roster
+        The students, whose signers are known.
+    seen_ms : dict of str to int
+        Name → time of the last signed action, Unix ms. It is changed.
+    closed : mapping of str to str
+        Type of action → program that is closed.
+    """
 
     def __init__(self, roster: Roster, seen_ms: dict[str, int], closed: Mapping[str, str]) -> None:
         self._owners = {each.address.lower(): each.name for each in roster.students}
@@ -48,14 +58,33 @@ class ClassRules(Hooks):
         self._seen_ms, self._closed, self._codes = seen_ms, closed, roster.by_code
 
     def on_request(self, incoming: Incoming) -> Answer | None:
-        """Answer a join link that this class did not give out."""
+        """Answer a join link that this class did not give out.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            Request that came in.
+        """
         if not incoming.path.startswith(JOIN_PATH) or incoming.path.removeprefix(JOIN_PATH) in self._codes:
             return None
         text = "this class gave out no such link: a character is missing, added or changed, or it is another class's"
         return http_error(404, f"{text}. Copy the whole line again, or ask the teacher for it")
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
-        """Note the signer of an action. Raises WireError 40280 for one of a closed program."""
+        """Note the signer of an action.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            Request with its signer.
+        now : int
+            Time of the venue, Unix ms.
+
+        Raises
+        ------
+        WireError
+            With code 40280, for an action of a closed program.
+        """
         if incoming.action in self._closed:
             program = self._closed[incoming.action]
             remedy = f"The teacher opens it with `toolkit class --open {program}`"
@@ -66,9 +95,20 @@ class ClassRules(Hooks):
 
 
 class Lesson:
-    """A class. `venues` maps each student's number to its venue. Without `separate` all have the same one.
+    """A class.
 
-    The methods without an underscore of TEACHER are what the teacher's page and session can call.
+    The methods of TEACHER are what the teacher's page and session can call.
+
+    Parameters
+    ----------
+    roster : Roster
+        The students.
+    venues : mapping of int to LocalVenue
+        Number of the student → venue. It is the same one for all, unless the class is separate.
+    balance : str
+        First balance of each student in USDC.
+    opened : iterable of str, optional
+        Programs that students may use (default: none).
     """
 
     TEACHER = (
@@ -112,10 +152,29 @@ class Lesson:
         opened: Iterable[str] = (),
         **venue: Any,
     ) -> Lesson:
-        """Make the venue of a class, or one for each student. `venue` are arguments of LocalVenue.
+        """Make the venue of a class, or one for each student.
 
-        All have the same seed, so also separate ones begin with the same market. `opened` are those of PROGRAMS that
-        students may use. Raises as LocalVenue, and InputError for an unknown program.
+        All have the same seed, so also separate ones begin with the same market.
+
+        Parameters
+        ----------
+        roster : Roster
+            The students.
+        balance : str, optional
+            First balance of each student in USDC (default: "10000").
+        separate : bool, optional
+            True makes a venue for each student (default: `False`).
+        journal : str or None, optional
+            File that keeps the class through a restart (default: none).
+        opened : iterable of str, optional
+            Programs that students may use, of PROGRAMS (default: none).
+        **venue : object
+            Arguments of LocalVenue.
+
+        Raises
+        ------
+        InputError
+            For an unknown program, or separate venues with a journal. Others as LocalVenue.
         """
         check_known(opened, PROGRAMS, "opened", "program")
         count = len(roster.students)
@@ -139,7 +198,13 @@ class Lesson:
             self.venue_of(student).control.act(student.address, action)  # refused where a journal has it already
 
     def venue_of(self, student: Student) -> LocalVenue:
-        """Return the venue of a student."""
+        """Return the venue of a student.
+
+        Parameters
+        ----------
+        student : Student
+            The student.
+        """
         return self.venues[student.number]
 
     def all_venues(self) -> list[LocalVenue]:
@@ -178,9 +243,9 @@ class Lesson:
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees, trades and left_out, best return first.
 
-        The return counts trading only, since the beginning or the student's last reset. left_out is in USDC what it
-        leaves out: fees of a builder, rebates, and shares of a vault's leader.
-        It is at most a second old, or as old as twenty times the time to compute it.
+        The return counts trading only, since the beginning or the student's last reset. The column `left_out` is in
+        USDC what it leaves out: fees of a builder, rebates, and shares of a vault's leader. It is at most a second old,
+        or as old as twenty times the time to compute it.
         """
         until, rows = self._board
         # The whole class asks simultaneously: a caller that finds it being computed gets the last one.
@@ -193,6 +258,8 @@ class Lesson:
             if not rows or time.monotonic() >= until:
                 began, rows = time.monotonic(), self._standings()
                 ended = time.monotonic()
+                # A leaderboard that takes long to compute is computed less often: it may use about a twentieth of the
+                # time.
                 self._board = ended + max(CACHED_SECONDS, CACHED_TIMES * (ended - began)), rows
             return rows
         finally:
@@ -211,6 +278,7 @@ class Lesson:
 
     def hold_time(self) -> None:
         """Stop the clock of the class. Orders are still answered, but prices don't change."""
+        # Held twice, the first speed is still the one to return to.
         self._held_speed = self.status()["speed"] or self._held_speed
         self.set_speed(0)
 
@@ -219,10 +287,22 @@ class Lesson:
         self.set_speed(self._held_speed)
 
     def set_speed(self, speed: float) -> None:
-        """Let time pass `speed` times as fast as real time. Raises VenueError for a class with a manual clock."""
+        """Let time pass faster or slower than real time.
+
+        Parameters
+        ----------
+        speed : float
+            How many times as fast as real time it passes. 0 stops it.
+
+        Raises
+        ------
+        VenueError
+            For a class with a manual clock.
+        """
         for venue in self.all_venues():
             if not isinstance(venue.host.clock, RealClock):
                 raise VenueError("the clock of this class is moved by hand: use advance")
+            # The host reads the clock under its lock, and must not see half of a change.
             with venue.host.lock:
                 venue.host.clock.set_speed(speed)
 
@@ -239,16 +319,41 @@ class Lesson:
                 venue.control.enable(action)
 
     def say(self, text: str) -> None:
-        """Publish a piece of news on the page of the class."""
+        """Publish a piece of news on the page of the class.
+
+        Parameters
+        ----------
+        text : str
+            News, 1 to 300 characters.
+
+        Raises
+        ------
+        InputError
+            If the text is empty or too long.
+        """
         if not 1 <= len(text) <= 300:
             raise InputError(f"news have 1 to 300 characters, not {len(text)}", field="text", rule="length")
         self.news.append({"time": self.all_venues()[0].host.now_ms(), "text": text})
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
-        """Move the price of a product by `percent` in one step, and publish `text` with it. Returns the price.
+        """Move the price of a product in one step, and publish a text with it.
 
         The market continues from there, in every venue of the class.
+
+        Parameters
+        ----------
+        product : str
+            Symbol of the product.
+        percent : str, int or Decimal
+            Change in percent, above -100 and at most 1000.
+        text : str, optional
+            News to publish with it (default: none).
+
+        Returns
+        -------
+        dict of str to str
+            `product`, and its new oracle `price` in USDC.
         """
         moved = [venue.control.jump(product, percent) for venue in self.all_venues()]
         if text:
@@ -256,17 +361,44 @@ class Lesson:
         return {"product": product, "price": moved[0]["oracle"]}
 
     def fund_student(self, student: str, amount: ExactAmount) -> dict[str, dict[str, Any]]:
-        """Deposit `amount` USDC into the account of a student, or of each (""). Returns the balance of each."""
+        """Deposit USDC into the account of a student, or of each.
+
+        Parameters
+        ----------
+        student : str
+            Name of the student, "" for all.
+        amount : str, int or Decimal
+            USDC above 0, at most 6 decimals.
+
+        Returns
+        -------
+        dict
+            Name → address and balance.
+        """
         return {one.name: self.venue_of(one).control.fund(one.address, amount) for one in self._chosen(student)}
 
     def _chosen(self, student: str) -> list[Student]:
         return [self.roster.named(student)] if student else list(self.roster.students)
 
     def reset(self, student: str = "") -> list[str]:
-        """Cancel the orders of a student, or of all, close the positions at market, and restore the starting balance.
+        """Cancel the orders of a student, or of all, close the positions at market, and restore the first balance.
 
-        The leaderboard counts from there. Returns the names of those for whom that worked. A position that found no
-        taker stays open. Raises VenueError for a student who was named and could not be reset, with the reason.
+        The leaderboard counts from there. A position that found no taker stays open.
+
+        Parameters
+        ----------
+        student : str, optional
+            Name of the student (default: "", all).
+
+        Returns
+        -------
+        list of str
+            Names of those for whom that worked.
+
+        Raises
+        ------
+        VenueError
+            If the named student could not be reset. The error says why.
         """
         chosen = self._chosen(student)
         failed = {each.name: self._reset(self.venue_of(each), each) for each in chosen}
@@ -279,6 +411,7 @@ class Lesson:
         address = student.address
         account = venue.host.core.state.accounts[address.lower()]
         for product in venue.host.core.products.values():
+            # cancelAll cancels one of the two kinds at a time.
             for waiting in (False, True):
                 cancel = {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
                 venue.control.act(address, cancel)
@@ -312,14 +445,31 @@ class Lesson:
         return ""
 
     def save_point(self) -> int:
-        """Keep the present state of the whole class and return its number."""
+        """Keep the present state of the whole class and return its number.
+
+        Returns
+        -------
+        int
+            Number of the kept state.
+        """
         number = len(self._saved) + 1
         venues = {at: venue.snapshot() for at, venue in enumerate(self.all_venues())}
         self._saved[number] = venues, dict(self._begun)
         return number
 
     def back_to(self, number: int) -> None:
-        """Return the whole class to a kept state. Raises InputError for a number that was not given out."""
+        """Return the whole class to a kept state.
+
+        Parameters
+        ----------
+        number : int
+            Number that `save_point` returned.
+
+        Raises
+        ------
+        InputError
+            If the number was not given out.
+        """
         if number not in self._saved:
             known = ", ".join(map(str, self._saved)) or "none yet"
             raise InputError(f"there is no save point {number}. There are {known}", field="number", value=number)
@@ -330,7 +480,18 @@ class Lesson:
         self._board = (0.0, [])
 
     def export(self, folder: str) -> list[str]:
-        """Write everything of the class to a folder on the teacher's machine, as parquet. Returns the files."""
+        """Write everything of the class to a folder on the teacher's machine, as parquet.
+
+        Parameters
+        ----------
+        folder : str
+            Folder to write to, made if missing.
+
+        Returns
+        -------
+        list of str
+            Paths of the files.
+        """
         import pandas as pd
 
         summaries = {"leaderboard": results.frame(self._standings()), "students": pd.DataFrame(self.who())}

@@ -39,7 +39,21 @@ _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The results of one notebook. `error` is "" or says what failed first. `output` is what it printed."""
+    """The results of one notebook.
+
+    Attributes
+    ----------
+    path : Path
+        File of the notebook.
+    error : str
+        What failed first, "" for nothing.
+    output : str
+        What it printed.
+    seconds : float
+        Time that it ran, in seconds (default: 0.0).
+    values : mapping of str to object
+        Name → value as the worker wrote it.
+    """
 
     path: Path
     error: str
@@ -55,7 +69,19 @@ class Work:
 
     @classmethod
     def of(cls, path: Path, report: Report, names: Sequence[str] | None = None) -> Work:
-        """Return what a report says, without control characters. A value that is not well-formed is left out."""
+        """Return what a report says, without control characters.
+
+        A value that is not well-formed is left out.
+
+        Parameters
+        ----------
+        path : Path
+            File of the notebook.
+        report : Report
+            Report of its worker.
+        names : sequence of str or None, optional
+            Variables that were requested (default: all).
+        """
         errors = [plain(error) for error in report.errors]
         first = next((f"cell {number}: {error}" for number, error in enumerate(errors, 1) if error), "")
         values = {}
@@ -69,9 +95,26 @@ class Work:
         return cls(path, error, output, report.seconds, report.memory_mb, values, errors, names)
 
     def value(self, name: str) -> Any:
-        """Return a variable: a plain value, Decimal, list, dictionary, DataFrame or Series (index as columns).
+        """Return a variable of the notebook.
 
         Raises KeyError for one that is not there or could not be taken out, ValueError for a number out of all bounds.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variable.
+
+        Returns
+        -------
+        object
+            A plain value, Decimal, list, dictionary, DataFrame or Series. The index of a frame is among its columns.
+
+        Raises
+        ------
+        KeyError
+            If it is not there or could not be taken out.
+        ValueError
+            For a number out of all bounds.
         """
         if name in self.values:
             return _restored(self.values[name])
@@ -82,7 +125,21 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One hidden check: its function, what it is about, its points, and the hint for who misses it."""
+    """One hidden check.
+
+    Attributes
+    ----------
+    name : str
+        Name of its function.
+    about : str
+        What it checks, the first line of its docstring.
+    points : float
+        Points for passing it.
+    function : callable
+        Takes a Work, and fails by raising.
+    hint : str
+        Hint for a student who misses it.
+    """
 
     name: str
     about: str
@@ -92,7 +149,17 @@ class Check:
 
 
 class Mark(NamedTuple):
-    """The result of one check. `why` is for the teacher, `hint` for the student."""
+    """The result of one check.
+
+    Attributes
+    ----------
+    reached : float
+        Points reached.
+    why : str
+        Why it failed, for the teacher.
+    hint : str
+        Hint for the student.
+    """
 
     reached: float
     why: str
@@ -100,7 +167,17 @@ class Mark(NamedTuple):
 
 
 class Assignment(msgspec.Struct):
-    """The input of the process of the checks: the file of the checks, and the results of one notebook."""
+    """The input of the process of the checks.
+
+    Attributes
+    ----------
+    checks : bytes
+        Path of the file of the checks.
+    path : bytes
+        Path of the notebook.
+    report : Report
+        Report of its worker.
+    """
 
     checks: bytes
     path: bytes
@@ -108,9 +185,21 @@ class Assignment(msgspec.Struct):
 
 
 def checks_of(path: Path) -> list[Check]:
-    """Return the checks of a Python file, in its order. Raises InputError for a file without any, or with an error."""
+    """Return the checks of a Python file, in its order.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the file has none, or an error.
+    """
     names: dict[str, Any] = {"__name__": "checks", "__file__": str(path)}
     try:
+        # The teacher's own code. It runs in this process once, and in the process of the checks for each notebook.
         exec(compile(path.read_text(encoding="utf-8-sig"), str(path), "exec"), names)
     except OSError as error:
         raise InputError(f"checks {path} can't be read: {error.strerror}", field="checks") from None
@@ -128,9 +217,17 @@ def checks_of(path: Path) -> list[Check]:
 
 
 def names_of(path: Path, checks: Sequence[Check]) -> list[str] | None:
-    """Return the variables that checks ask for: the texts in `.value("…")`, and those that a check has as `names`.
+    """Return the variables that checks ask for.
 
-    None, which means all, where a name is computed and no check lists it.
+    These are the texts in `.value("…")`, and those that a check has as `names`. `None`, which means all, is returned
+    where a name is computed and no check lists it.
+
+    Parameters
+    ----------
+    path : Path
+        File of the checks.
+    checks : sequence of Check
+        Checks of the file.
     """
     listed = {name for check in checks for name in getattr(check.function, "names", ())}
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8-sig"))))
@@ -147,14 +244,30 @@ def _is_value(node: ast.AST) -> bool:
 
 
 def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, str]]:
-    """Yield each check with the points reached and why it failed."""
+    """Yield each check with the points reached and why it failed.
+
+    Parameters
+    ----------
+    work : Work
+        Results of the notebook.
+    checks : sequence of Check
+        The hidden checks, in order.
+    """
     for check in checks:
         mark = judge(work, check)
         yield check, mark.reached, mark.why
 
 
 def judge(work: Work, check: Check) -> Mark:
-    """Return the mark that a check gives a notebook, also if the check raises an error."""
+    """Return the mark that a check gives a notebook, also if the check raises an error.
+
+    Parameters
+    ----------
+    work : Work
+        Results of the notebook.
+    check : Check
+        The check.
+    """
     try:
         check.function(work)
     except Exception as error:
@@ -167,7 +280,15 @@ def judge(work: Work, check: Check) -> Mark:
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """Return a text without what moves a terminal's cursor or hides what is written. `lines` keeps line breaks."""
+    """Return a text without what moves a terminal's cursor or hides what is written.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    lines : bool, optional
+        True keeps line breaks (default: `False`).
+    """
     kept = "\n\t" if lines else ""
     text = _COLOURS.sub("", text) if lines else " ".join(_COLOURS.sub("", text).split())
     return "".join(
@@ -198,6 +319,7 @@ def _restored(value: Any) -> Any:
 
 def main() -> None:
     """Read an Assignment from standard input and write its marks to standard output. Checks print elsewhere."""
+    # Standard output is kept for the marks. What checks print goes to standard error, and can't look like a mark.
     task, answers = msgspec.json.decode(sys.stdin.buffer.read(), type=Assignment), os.dup(1)
     os.dup2(2, 1)
     path = Path(os.fsdecode(task.checks))

@@ -41,7 +41,21 @@ _LEAVE = "__import__('toolkit.classroom.notebook_worker', fromlist=['leave']).le
 
 
 class Task(msgspec.Struct):
-    """A notebook to run. `names` are the variables to read (None: all), `seed` that of the venue which `join` gives."""
+    """A notebook to run.
+
+    Attributes
+    ----------
+    notebook : bytes
+        Content of the notebook's file.
+    names : list of str or None
+        Variables to read. `None` reads all.
+    seconds : float
+        Wall time of the notebook, in seconds.
+    memory_mb : int
+        Memory of all its processes, in MB.
+    seed : int
+        Seed of the venue that `join` gives.
+    """
 
     notebook: bytes
     names: list[str] | None
@@ -51,7 +65,23 @@ class Task(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """The result: why it could not run at all ("" if it did), the error of each cell, and the values as JSON."""
+    """The result of a notebook.
+
+    Attributes
+    ----------
+    failure : str
+        Why it could not run at all, "" if it did.
+    errors : list of str
+        Error of each cell, "" for none.
+    values : dict of str to str
+        Name → value as JSON with its kind.
+    output : str
+        What it printed, the end of it.
+    seconds : float
+        Time that it ran, in seconds (default: 0.0).
+    memory_mb : float
+        Largest memory of its processes, in MB (default: 0.0).
+    """
 
     failure: str = ""
     errors: list[str] = []
@@ -62,14 +92,28 @@ class Report(msgspec.Struct):
 
 
 class Cell(msgspec.Struct):
-    """The used parts of a cell in a notebook's file."""
+    """The used parts of a cell in a notebook's file.
+
+    Attributes
+    ----------
+    cell_type : str
+        "code", "markdown" or "raw".
+    source : str or list of str
+        Text, or its lines.
+    """
 
     cell_type: str
     source: str | list[str]
 
 
 class Notebook(msgspec.Struct):
-    """The used parts of a notebook's file."""
+    """The used parts of a notebook's file.
+
+    Attributes
+    ----------
+    cells : list of Cell
+        All cells, in order.
+    """
 
     cells: list[Cell]
 
@@ -79,7 +123,20 @@ class Ended(Exception):
 
 
 class Kernel:
-    """The process of one notebook."""
+    """The process of one notebook.
+
+    Parameters
+    ----------
+    task : Task
+        The notebook and its limits.
+    cells : list of str
+        Code of the cells, in order.
+
+    Raises
+    ------
+    Ended
+        If the kernel does not start.
+    """
 
     def __init__(self, task: Task, cells: list[str]) -> None:
         from jupyter_client.blocking.client import BlockingKernelClient
@@ -90,6 +147,7 @@ class Kernel:
         connection = write_connection_file(os.path.join(os.environ["HOME"], "kernel.json"))[0]
         self._client: Any = BlockingKernelClient(connection_file=connection)
         environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid()), GRADED_SEED_VARIABLE: str(task.seed)}
+        # Its streams lead nowhere: what the notebook prints comes as messages of the kernel.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _KERNEL, "-f", connection, "--HistoryManager.enabled=False"], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -161,6 +219,7 @@ class Kernel:
     def _keep(self, values: Any) -> None:
         """Keep the values that were found, and earlier values that are not found any more."""
         found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
+        # A cell may delete a variable, and the checks still find its last value.
         found = self.report.values | found
         if sum(map(len, found.values())) <= LARGEST_VALUES:
             self.report.values = found
@@ -194,7 +253,18 @@ class Kernel:
 
 
 def cells_of(notebook: bytes) -> list[str]:
-    """Return the code cells of a notebook's file. Raises Ended for one that is none, or has too many."""
+    """Return the code cells of a notebook's file.
+
+    Parameters
+    ----------
+    notebook : bytes
+        Content of the file.
+
+    Raises
+    ------
+    Ended
+        If it is no notebook, or has too many cells.
+    """
     try:
         cells = msgspec.convert(json.loads(notebook), Notebook).cells
     except (ValueError, RecursionError, MemoryError) as error:
@@ -211,7 +281,13 @@ def _clean(text: str) -> str:
 
 
 def leave(names: list[str] | None) -> None:
-    """Show the variables of the notebook to the worker, called in the kernel."""
+    """Show the variables of the notebook to the worker, called in the kernel.
+
+    Parameters
+    ----------
+    names : list of str or None
+        Variables to show. `None` shows all.
+    """
     from IPython.core.interactiveshell import InteractiveShell
 
     shell: Any = InteractiveShell.instance()
@@ -219,7 +295,15 @@ def leave(names: list[str] | None) -> None:
 
 
 def values(variables: dict[str, Any], names: list[str] | None = None) -> dict[str, str]:
-    """Return as JSON the variables of these names that can be written so: plain values, decimals, frames and Series."""
+    """Return as JSON the variables that can be written so: plain values, decimals, frames and Series.
+
+    Parameters
+    ----------
+    variables : dict of str to object
+        Name → value.
+    names : list of str or None, optional
+        Variables to return (default: all that do not begin with an underscore).
+    """
     if names is None:
         names = [name for name in variables if not name.startswith("_") and name not in ("In", "Out", "exit", "quit")]
     found, room = {}, LARGEST_VALUES
@@ -258,6 +342,7 @@ def _limit(memory_mb: int) -> None:
         return
     import resource
 
+    # Limits of the kernel for each process. The sum of all is watched from outside.
     limits = {"DATA": memory_mb << 20, "FSIZE": LARGEST_FILE, "NPROC": 4096, "NOFILE": 1024, "CORE": 0}
     for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
@@ -282,6 +367,7 @@ def main() -> None:
         report = Kernel(task, cells_of(task.notebook)).run()
     except Ended as error:
         report = Report(str(error))
+    # Everything that the notebook started ends before the last report is written, so that nothing can write after it.
     jail.end_all(os.getpid(), itself=False)
     _send(report)
     os._exit(0)  # the sockets to a kernel that was ended must hold nothing up

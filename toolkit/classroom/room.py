@@ -39,19 +39,47 @@ def class_room(
     settings: ServeSettings | None = None,
     **venue: Any,
 ) -> Room:
-    """Serve a class until its block or `close()` ends it: what `toolkit class` runs, for a teacher, a test, a lesson.
-
-    names, balance: the students, each of whom gets new keys and so many USDC (default: 10,000).
-    separate: True gives each a venue of their own, with the same seed (default: one market for all).
-    journal: file that keeps the class through a restart (default: none).
-    opened: programs that students may use: "faucet", "builders", "referrals", "vaults", "withdrawals", "transfers"
-        (default: none).
-    held, start: True stops the clock at `start` (default: 2026-01-01T00:00:00Z) until `room.go_on()`.
-    host, port, allow_remote: address (default: loopback, and a free port). Other hosts need `allow_remote=True`.
-    settings: limits of the requests of clients, as in `served.boundary.ServeSettings`.
-    venue: arguments of `LocalVenue`, such as `seed`, `speed` and `market`.
+    """Serve a class until its block or `close()` ends it: what `toolkit class` runs.
 
     Raises InputError for invalid names, programs and places.
+
+    Parameters
+    ----------
+    names : iterable of str or Roster
+        Names of the students, each of whom gets new keys, or a roster.
+    balance : str, optional
+        First balance of each student in USDC (default: "10000").
+    separate : bool, optional
+        True gives each student a separate venue, with the same seed (default: one market for all).
+    journal : str or None, optional
+        File that keeps the class through a restart (default: none).
+    opened : sequence of str, optional
+        Programs that students may use: "faucet", "builders", "referrals", "vaults", "withdrawals", "transfers"
+        (default: none).
+    held : bool, optional
+        True stops the clock at `start` until `room.go_on()` (default: `False`).
+    start : int, str, datetime or None, optional
+        First time: Unix ms, ISO text or a datetime (default: now, with `held` 2026-01-01T00:00:00Z).
+    host : str, optional
+        Address to listen at (default: "127.0.0.1").
+    port : int, optional
+        TCP port (default: 0, a free one).
+    allow_remote : bool, optional
+        True allows a host other than loopback (default: `False`).
+    settings : ServeSettings or None, optional
+        Limits and permissions of clients, as in `served.boundary.ServeSettings` (default: the usual ones).
+    **venue : object
+        Arguments of `LocalVenue`, such as `seed`, `speed` and `market`.
+
+    Returns
+    -------
+    Room
+        The class, with the methods of the teacher. A context manager that ends it.
+
+    Raises
+    ------
+    InputError
+        For invalid names, programs and places.
     """
     if held:
         clock = RealClock()
@@ -68,9 +96,31 @@ def class_room(
 
 
 class Room(AbstractContextManager["Room"]):
-    """A class that is served, with the methods of the teacher: `freeze()`, `jump(…)`. Made by `class_room`.
+    """A class that is served, with the methods of the teacher: `freeze()`, `jump(…)`.
+
+    Made by `class_room`.
 
     Attributes: `base_url`, `board_url` (the leaderboard's page), `teacher_url` and `control_token` (secret).
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The class.
+    served : Served
+        Addresses of the teacher's venue.
+    stack : ExitStack
+        What is closed with the class.
+
+    Attributes
+    ----------
+    base_url : str
+        HTTP address of the teacher's venue.
+    board_url : str
+        Page of the leaderboard.
+    teacher_url : str
+        Page of the teacher, with the token. It is secret.
+    control_token : str
+        Token of the controls. It is secret.
     """
 
     def __init__(self, lesson: Lesson, served: Served, stack: ExitStack) -> None:
@@ -85,7 +135,27 @@ class Room(AbstractContextManager["Room"]):
         return {each.name: f"{self.base_url}{JOIN_PATH}{each.code}" for each in self.lesson.roster.students}
 
     def join(self, student: str, **options: Any) -> Session:
-        """Return the session of a `student` (name or number), with `**options` of `join`. It closes with the class."""
+        """Return the session of a student.
+
+        It closes with the class.
+
+        Parameters
+        ----------
+        student : str
+            Name or number of the student.
+        **options : object
+            Options of `toolkit.join`.
+
+        Returns
+        -------
+        Session
+            Session of the student.
+
+        Raises
+        ------
+        InputError
+            If there is no such student.
+        """
         link = self.links[self.lesson.roster.named(student).name]
         return self._stack.enter_context(join(link, **options))
 
@@ -96,7 +166,14 @@ class Room(AbstractContextManager["Room"]):
         return self._stack.enter_context(session)
 
     def who(self) -> pd.DataFrame:
-        """Return the students: name, address, and when each joined and last signed something (UTC, NaT: never)."""
+        """Return the students.
+
+        Returns
+        -------
+        DataFrame
+            One row for each student. `name`, `address` : string.
+            `joined`, `seen` : datetime (UTC), when each joined and last signed something, NaT for never.
+        """
         import pandas as pd
 
         table = pd.DataFrame(self.lesson.who()).astype({"name": "string", "address": "string"})
@@ -104,7 +181,15 @@ class Room(AbstractContextManager["Room"]):
         return table.assign(**times)
 
     def leaderboard(self) -> pd.DataFrame:
-        """Return the leaderboard, best return first, columns as `class_results.COLUMNS`."""
+        """Return the leaderboard, best return first.
+
+        Returns
+        -------
+        DataFrame
+            One row for each student. `rank`, `trades` : int64. `name` : string.
+            `equity`, `fees`, `left_out` : float64, in USDC.
+            `return`, `drawdown` : float64, ratios. The return is time-weighted.
+        """
         found: pd.DataFrame = frame(self.lesson.leaderboard())
         return found
 

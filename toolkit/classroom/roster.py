@@ -27,7 +27,21 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """One student: `number` in the class, `name`, the secret `code` of the join link, and both wallets."""
+    """One student.
+
+    Attributes
+    ----------
+    number : int
+        Number in the class, from 0.
+    name : str
+        Name, which differs from all others.
+    code : str
+        Secret part of the join link.
+    master : development.DevelopmentAccount
+        Wallet of the account.
+    agent : development.DevelopmentAccount
+        Wallet that trades for it.
+    """
 
     number: int
     name: str
@@ -42,7 +56,17 @@ class Student:
 
 
 class Roster:
-    """The students of one class. `words` is the secret mnemonic of their keys, never shown."""
+    """The students of one class.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the students, in order.
+    codes : sequence of str
+        Secret part of each student's join link.
+    words : str
+        Mnemonic that all keys follow from. It is secret, and never shown.
+    """
 
     def __init__(self, names: Sequence[str], codes: Sequence[str], words: str) -> None:
         self.words = words
@@ -54,7 +78,18 @@ class Roster:
 
     @classmethod
     def create(cls, names: Sequence[str]) -> Roster:
-        """Make keys and join codes for a new class. Raises InputError for invalid names."""
+        """Make keys and join codes for a new class.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the students, 1 to 200, each of 1 to 40 printable characters.
+
+        Raises
+        ------
+        InputError
+            For invalid or repeated names.
+        """
         if not 1 <= len(names) <= MOST:
             raise InputError(f"a class has 1 to {MOST} students, not {len(names)}", field="students", value=len(names))
         for name in names:
@@ -68,7 +103,20 @@ class Roster:
 
     @classmethod
     def load(cls, path: Path) -> Roster:
-        """Read the roster of a class that ran before. Raises InputError for a file that is none."""
+        """Read the roster of a class that ran before.
+
+        Parameters
+        ----------
+        path : Path
+            File of the class.
+
+        Raises
+        ------
+        InputError
+            If the file can't be read.
+        StoredFileError
+            If it is no file of a class, or was edited.
+        """
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -79,7 +127,13 @@ class Roster:
         return cls(names, codes, development.check_mnemonic(stored["mnemonic"]))
 
     def save(self, path: Path) -> None:
-        """Write the roster to a file that only its owner can read."""
+        """Write the roster to a file that only its owner can read.
+
+        Parameters
+        ----------
+        path : Path
+            File of the class.
+        """
         text = json.dumps({**self.stored(), "header": json.loads(_KIND.header())}, separators=(",", ":"))
         write_private(path, sealed(text.encode()).decode())
 
@@ -89,7 +143,18 @@ class Roster:
         return {"mnemonic": self.words, "students": students}
 
     def named(self, name: str) -> Student:
-        """Return a student by name or number. Raises InputError, which lists the names."""
+        """Return a student by name or number.
+
+        Parameters
+        ----------
+        name : str
+            Name or number of the student.
+
+        Raises
+        ------
+        InputError
+            If there is none. The error lists the names.
+        """
         for student in self.students:
             if name in (student.name, student.number, str(student.number)):
                 return student
@@ -98,9 +163,21 @@ class Roster:
 
 
 def names_of(count: int, path: Path | None = None) -> list[str]:
-    """Return the names in a file, one a line, or `student-1` … without one.
+    """Return the names in a file, one per line, or `student-1` … without one.
 
     Raises InputError for a file that has fewer than `count` (0: as many as it has).
+
+    Parameters
+    ----------
+    count : int
+        Number of names. 0 returns as many as the file has.
+    path : Path or None, optional
+        File of the names (default: none).
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, or has fewer.
     """
     if path is None:
         return [f"student-{number + 1}" for number in range(count)]

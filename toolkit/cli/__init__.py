@@ -16,17 +16,30 @@ from ..errors import InputError
 
 
 def add_environment(parser: argparse.ArgumentParser) -> None:
-    """Add --env, which says whose chain the signatures belong to."""
+    """Add --env, which says whose chain the signatures belong to.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     parser.add_argument(
         "--env", required=True, choices=sorted(PRESETS), help="environment whose chain the signatures belong to"
     )
 
 
 def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
-    """Answer each line of standard input with one line of JSON before the next is read. Blank lines are skipped.
+    """Answer each line of standard input with one line of JSON before the next is read.
 
-    A line that can't be answered gives {"error": …, "field": …}, the others still go through. Returns the exit code:
-    1 if there was such a line, else 0.
+    Return the exit code.
+
+    Blank lines are skipped. A line that can't be answered gives {"error": …, "field": …}, and the others still go
+    through. The exit code is 1 if there was such a line, else 0.
+
+    Parameters
+    ----------
+    answer : callable
+        Returns the answer to a line. It raises InputError for one that can't be answered.
     """
     failed = False
     for line in _lines():
@@ -49,7 +62,15 @@ def _lines() -> Iterator[bytes]:
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[str]:
-    """Return rows of cells as lines with columns. Those marked in `right` are aligned to the right."""
+    """Return rows of cells as lines with columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        Cells of each row, equally many.
+    right : sequence of bool, optional
+        Whether each column is aligned to the right (default: none is).
+    """
     columns = []
     for cells, numeric in zip(zip(*rows, strict=True), right or [False] * len(rows[0]), strict=True):
         width = max(map(len, cells))
@@ -58,7 +79,19 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
 
 
 def wrapped(text: str, head: str = "   ", *, least: int = 80, margin: int = 0) -> None:
-    """Print text after its head, within the width of the terminal."""
+    """Print text after its head, within the width of the terminal.
+
+    Parameters
+    ----------
+    text : str
+        Text to print.
+    head : str, optional
+        Beginning of the first line. The others are indented by its length (default: " ").
+    least : int, optional
+        Smallest width in characters (default: 80).
+    margin : int, optional
+        Characters to leave free at the end of a line (default: 0).
+    """
     width = max(least, min(120, shutil.get_terminal_size((100, 24)).columns)) - margin
     print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)
 

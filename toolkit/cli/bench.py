@@ -17,7 +17,13 @@ from . import aligned
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `toolkit bench`."""
+    """Add the options of `toolkit bench`.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("only", nargs="*", metavar="NAME", help=f"which of {', '.join(MODULES)} (default: all)")
     add("--json", metavar="FILE", help="also write the rows as JSON to FILE (- for standard output only)")
@@ -26,7 +32,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print. The exit code is 1 when a target is missed."""
+    """Measure and print.
+
+    Return 1 when a target is missed, else 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    InputError
+        For an unknown benchmark.
+    """
     if unknown := sorted(set(args.only) - set(MODULES)):
         raise InputError(f"no benchmark named {', '.join(unknown)}. There are {', '.join(MODULES)}", field="only")
     measured: list[Measurement] = []
@@ -49,7 +68,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Measurement]) -> str:
-    """Return the rows as aligned text: value, ratio to the peer, target, and how far from it."""
+    """Return the rows as aligned text: value, ratio to the peer, target, and how far from it.
+
+    Parameters
+    ----------
+    rows : sequence of Measurement
+        Measurements, in order.
+    """
     head = ("what", "measured", "against its peer", "target", "")
     body = [(row.name, _number(row.value, row.unit), _peer(row), _target(row), _verdict(row)) for row in rows]
     lines = aligned([head, *body])

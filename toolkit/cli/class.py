@@ -21,7 +21,13 @@ from . import venue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("--students", type=int, default=0, metavar="N", help="number of students (default: those of --names)")
     add("--names", type=Path, metavar="FILE", help="file of their names, one per line")
@@ -36,7 +42,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a class that can't be started."""
+    """Serve until SIGINT or SIGTERM and return 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    InputError
+        For a class that can't be started.
+    """
     return venue.until_stopped(partial(_serve, args))
 
 

@@ -53,7 +53,19 @@ _ACTIVE = (str(int(AgentStatus.ACTIVE)), AgentStatus.ACTIVE.name)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result: `state` is ok, note, warn or fail. `advice` says what to do about it."""
+    """One result.
+
+    Attributes
+    ----------
+    name : str
+        What was looked at.
+    state : str
+        "ok", "note", "warn" or "fail".
+    text : str
+        What was found.
+    advice : str
+        What to do about it.
+    """
 
     name: str
     state: str
@@ -62,7 +74,13 @@ class Finding:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at")
     add("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
@@ -78,7 +96,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the findings. Return 0 when nothing is broken, 1 otherwise."""
+    """Print the findings.
+
+    Return 0 when nothing is broken, 1 otherwise.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     findings = []
     for finding in _look(args):
         mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
@@ -200,7 +226,21 @@ def folders() -> Iterator[Finding]:
 
 
 def keys(agent: str, master: str, account: str | None, variables: Mapping[str, str]) -> tuple[Wallet | None, Finding]:
-    """Look for keys in the environment variables of these names. Addresses are shown, keys never."""
+    """Look for keys in environment variables.
+
+    Addresses are shown, keys never.
+
+    Parameters
+    ----------
+    agent : str
+        Name of the variable of the agent key.
+    master : str
+        Name of the variable of the master key.
+    account : str or None
+        Address of the master, where no key implies it.
+    variables : mapping of str to str
+        Environment variables.
+    """
     from ..wallet import Wallet
 
     if not variables.get(agent) and not variables.get(master):
@@ -219,7 +259,19 @@ def keys(agent: str, master: str, account: str | None, variables: Mapping[str, s
 
 
 def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> tuple[Wallet | None, Finding]:
-    """Read the agent key from an encrypted file or the keyring. The address is shown, the key never."""
+    """Read the agent key from an encrypted file or the keyring.
+
+    The address is shown, the key never.
+
+    Parameters
+    ----------
+    keyfile : Path or None
+        Encrypted file of the key, `None` for the keyring.
+    keyring : str or None
+        Name of the key in the system's keyring.
+    account : str or None
+        Address of the master, where no key implies it.
+    """
     from ..wallet import Wallet
 
     try:
@@ -248,7 +300,14 @@ def _key_advice(said: str) -> str:
 def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding, None, bool]:
     """Look at an environment: address, proxy, reachability, clock, products, agent, account.
 
-    Returns whether the venue could be reached.
+    The generator returns whether the venue could be reached.
+
+    Parameters
+    ----------
+    session : Session
+        Session on the environment that is looked at.
+    variables : mapping of str to str
+        Environment variables.
     """
     environment = session.environment
     where = "in this process" if session._local is not None else environment.base_url
@@ -267,7 +326,19 @@ def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding
 
 
 def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
-    """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
+    """Compare everything the venue answers with the declarations, and write report and fixtures.
+
+    Parameters
+    ----------
+    session : Session
+        Session on the environment that is looked at.
+    folder : Path
+        Folder to write to.
+    seconds : float
+        How long to read the channels, in seconds.
+    timeout : float
+        Seconds to wait for an answer.
+    """
     from ..client.capture.findings import take
 
     print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
@@ -287,7 +358,15 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
 
 
 def feed(session: Session, timeout: float) -> Finding:
-    """Look whether the live feed answers: its address is another than that of the queries."""
+    """Look whether the live feed answers: its address is another than that of the queries.
+
+    Parameters
+    ----------
+    session : Session
+        Session on the environment that is looked at.
+    timeout : float
+        Seconds to wait for an answer.
+    """
     where = "in this process" if session._local is not None else session.environment.ws_url
     try:
         symbol = next(iter(session.products().index), None)

@@ -33,13 +33,25 @@ img, svg { max-width: 100%; }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     parser.add_argument("notebook", type=Path, metavar="NOTEBOOK.ipynb")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (default: NOTEBOOK.html in the same folder)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page and return 0."""
+    """Write the page and return 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     out = args.out or args.notebook.with_suffix(".html")
     html = page_of(args.notebook)
     write_file(out, html.encode())
@@ -48,7 +60,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def page_of(path: Path) -> str:
-    """Return a notebook as an HTML page. Raises InputError for a file that is no notebook, MissingPackage."""
+    """Return a notebook as an HTML page.
+
+    Parameters
+    ----------
+    path : Path
+        File of the notebook.
+
+    Raises
+    ------
+    InputError
+        If the file is no notebook.
+    MissingPackage
+        If nbconvert is not installed.
+    """
     need("jupyterlab")  # which brings nbconvert
     import nbformat
     from nbconvert import exporters
@@ -75,7 +100,15 @@ def page_of(path: Path) -> str:
 
 
 def kept(data: dict[str, Any], states: dict[str, Any]) -> dict[str, Any]:
-    """Return an output without what runs: of a widget its last picture, dated, in place of its view."""
+    """Return an output without what runs: of a widget its last picture, dated, in place of its view.
+
+    Parameters
+    ----------
+    data : dict of str to object
+        Output of a cell: MIME type → content.
+    states : dict of str to object
+        Saved states of the widgets, by model id.
+    """
     view = data.get(VIEW)
     shown = {name: value for name, value in data.items() if name != VIEW and "javascript" not in name}
     pictures = [] if view is None else _pictures(view.get("model_id", ""), states)

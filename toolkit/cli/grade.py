@@ -14,7 +14,13 @@ from ..classroom.grading import MEMORY_MB, SECONDS, SEED, grade
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("folder", type=Path, help="the notebooks that were handed in, also in its folders")
     add("--checks", type=Path, metavar="FILE", help="hidden checks (default: each notebook must run to its end)")
@@ -33,7 +39,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the points of each notebook. Return 0 when all were graded."""
+    """Print the points of each notebook.
+
+    Return 0 when all were graded.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     options = {
         name: getattr(args, name) for name in ("seconds", "jobs", "seed", "container", "trust_students", "feedback")
     }

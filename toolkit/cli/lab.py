@@ -13,13 +13,25 @@ from ..extras import need
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `toolkit lab`."""
+    """Add the options of `toolkit lab`.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     parser.add_argument("folder", nargs="?", default="walkthroughs", help="your copy (default: ./walkthroughs)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy the walkthroughs if they are not there yet and start JupyterLab on their index."""
+    """Copy the walkthroughs if they are not there yet and start JupyterLab on their index.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     target = Path(args.folder)
     try:
         need("jupyterlab")

@@ -11,7 +11,13 @@ from ..errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `toolkit learn`."""
+    """Add the options of `toolkit learn`.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("folder", nargs="?", default="walkthroughs", help="where to put them (default: ./walkthroughs)")
     add("--without-solutions", action="store_true", help="leave the solutions out, for students")
@@ -19,7 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy, and say what was copied and what was kept."""
+    """Copy, and say what was copied and what was kept.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     target = Path(args.folder)
     try:
         copied = walkthroughs.copy(target, overwrite=args.overwrite, solutions=not args.without_solutions)

@@ -32,7 +32,13 @@ DEFAULT_SEED = 7
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("--seed", type=int, default=DEFAULT_SEED, help="seed of the market and the keys (default 7)")
     add("--plot", type=Path, default=Path("quickstart-equity.png"), metavar="FILE", help="where to write the figure")
@@ -40,7 +46,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the first trade and print it. Return 0, or 1 when the figure can't be written."""
+    """Run the first trade and print it.
+
+    Return 0, or 1 when the figure can't be written.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     from ..session import connect
     from ..venue.local import LocalVenue
 
@@ -59,7 +73,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def throwaway_wallet(seed: int) -> Wallet:
-    """Return a wallet whose keys follow from the seed. They are not secret: for this demonstration only."""
+    """Return a wallet whose keys follow from a seed.
+
+    They are not secret: for this demonstration only.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market and the keys.
+    """
     from ..wallet import Wallet
 
     def key(role: str) -> bytes:

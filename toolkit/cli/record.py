@@ -17,7 +17,13 @@ from .venue import StopSignals, open_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("url", metavar="URL", help="http://… of a served venue, or mainnet or testnet")
     add("--ws-url", metavar="URL", help="address of the feed, where it does not follow from URL")
@@ -32,7 +38,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record until SIGINT, SIGTERM or the end of the duration and return 0."""
+    """Record until SIGINT, SIGTERM or the end of the duration and return 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     seconds = None if args.duration is None else milliseconds(args.duration) / 1000
     with StopSignals(starting=False) as stop, open_session(args.url, args.ws_url) as session:
         symbols = args.symbols or session.products().index.tolist()

@@ -17,13 +17,32 @@ from . import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add_environment(parser)
     parser.add_argument("--key-env", required=True, metavar="NAME", help="environment variable with the private key")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Sign standard input. Returns 0, or 1 when a line was bad. Raises WalletError for a key that can't be used."""
+    """Sign standard input.
+
+    Return 1 when a line was bad, else 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    WalletError
+        For a key that can't be used.
+    """
     chain = PRESETS[args.env].chain
     key = signing.PrivateKey.from_env(args.key_env)
 

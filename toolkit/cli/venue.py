@@ -40,7 +40,13 @@ NOTICE_MS = 3_600_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     parser.epilog = explain()
     configure_serving(parser)
@@ -93,7 +99,13 @@ def _configure_accounts(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_serving(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of every served venue: its market and time, and who may use it, and how much."""
+    """Add the arguments of every served venue: its market and time, and who may use it, and how much.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("--port", type=int, default=8645, help="port to listen on, 0 for a free one (default 8645)")
     add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
@@ -120,12 +132,24 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> ServeSettings:
-    """Return the settings of a server from the arguments. Raises InputError for invalid numbers and tokens."""
+    """Return the settings of a server from the arguments.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    InputError
+        For invalid numbers and tokens.
+    """
     for name in ("connections_per_ip", "claims_per_ip"):
         given = getattr(args, name)
         if given is not None and given < 1:
             raise InputError(f"--{name.replace('_', '-')} {given} must be 1 or more", field=name.partition("_")[0])
     token = os.environ.get(TOKEN_VARIABLE) or new_token()
+    # The variable may hold anything. A short token could be guessed, and one with spaces can't be sent.
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
         text = f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces"
@@ -141,7 +165,13 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
 
 
 def start_of(args: argparse.Namespace) -> int | str | None:
-    """Return when the clock begins: Unix ms, or the given ISO 8601 text."""
+    """Return when the clock begins: Unix ms, or the given ISO 8601 text.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     return int(args.start) if args.start and args.start.isdigit() else args.start
 
 
@@ -161,12 +191,29 @@ def _mnemonic(args: argparse.Namespace) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM and return 0. Raises InputError for a venue that can't be started."""
+    """Serve until SIGINT or SIGTERM and return 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    InputError
+        For a venue that can't be started.
+    """
     return until_stopped(partial(_serve, args))
 
 
 def until_stopped(serve: Callable[[StopSignals], None]) -> int:
-    """Serve until SIGINT or SIGTERM and return 0."""
+    """Serve until SIGINT or SIGTERM and return 0.
+
+    Parameters
+    ----------
+    serve : callable
+        Serves until the signals that it gets say so.
+    """
     with suppress(KeyboardInterrupt), StopSignals() as stop:
         serve(stop)
     print("stopped", flush=True)
@@ -199,7 +246,13 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
 
 
 def announce_journal(args: argparse.Namespace) -> None:
-    """Say that a journal is opened, because reading a long one takes a while."""
+    """Say that a journal is opened, because reading a long one takes a while.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     if args.journal and os.path.exists(args.journal):
         print(f"opening journal {args.journal}", flush=True)
 
@@ -239,14 +292,32 @@ def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
 
 
 def open_session(url: str, ws_url: str | None = None) -> Session:
-    """Return a session that only reads: of a served venue by its address, or of an environment by its name."""
+    """Return a session that only reads.
+
+    Parameters
+    ----------
+    url : str
+        Address of a served venue, or name of an environment.
+    ws_url : str or None, optional
+        Address of the feed (default: the one that follows from `url`).
+    """
     if "://" not in url:
         return connect(url, account=NOBODY, ws_url=ws_url)
     return connect(base_url=url, ws_url=ws_url, account=NOBODY)
 
 
 def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
-    """Wait until a venue that is served has caught up with the time at its start. Requests are answered meanwhile."""
+    """Wait until a venue that is served has caught up with the time at its start.
+
+    Requests are answered meanwhile.
+
+    Parameters
+    ----------
+    venue : LocalVenue
+        The venue that is served.
+    stop : StopSignals
+        Signals that end the command.
+    """
     target = venue.host.now_ms()
     behind = target - venue.host.core.state.time
     if behind <= NOTICE_MS or venue.host.journal is None:
@@ -280,14 +351,30 @@ class Flag:
         self._queue.put(True)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is set, at most so many seconds. Return whether it is."""
+        """Wait until it is set.
+
+        Return whether it is.
+
+        Parameters
+        ----------
+        seconds : float
+            Longest wait in seconds.
+        """
         with suppress(Empty):
             self._queue.put(self._queue.get(timeout=seconds))
         return self.is_set()
 
 
 class StopSignals:
-    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart, a second one exits."""
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into StoppedAtStart.
+
+    A second one exits.
+
+    Parameters
+    ----------
+    starting : bool, optional
+        True while a signal should raise StoppedAtStart (default: `True`).
+    """
 
     def __init__(self, *, starting: bool = True) -> None:
         self.event = Flag()
@@ -295,7 +382,13 @@ class StopSignals:
         self._previous: dict[int, Any] = {}
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for a signal, or until the seconds are over."""
+        """Wait for a signal, or until the seconds are over.
+
+        Parameters
+        ----------
+        seconds : float or None, optional
+            Seconds to wait (default: without end).
+        """
         left = float("inf") if seconds is None else seconds
         while left > 0 and not self.event.wait(min(0.5, left)):  # an endless wait can't be interrupted on Windows
             left -= 0.5
@@ -321,7 +414,15 @@ class StopSignals:
 
 @contextmanager
 def token_file(journal: str | None, settings: ServeSettings) -> Iterator[None]:
-    """Keep the control token next to the journal, if there is one, while the venue is served."""
+    """Keep the control token next to the journal, if there is one, while the venue is served.
+
+    Parameters
+    ----------
+    journal : str or None
+        File of the journal. `None` keeps no token.
+    settings : ServeSettings
+        Limits and permissions of clients.
+    """
     if journal is None:
         yield
         return

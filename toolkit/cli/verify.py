@@ -16,12 +16,26 @@ from . import add_environment, answer_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add_environment(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the signer of each line of standard input. Returns 0, or 1 if a line was bad."""
+    """Print the signer of each line of standard input.
+
+    Returns 0, or 1 if a line was bad.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     chain = PRESETS[args.env].chain
 
     def answer(line: bytes) -> Mapping[str, Any]:

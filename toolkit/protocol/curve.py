@@ -23,7 +23,15 @@ _UNCOMPRESSED = 2  # SECP256K1_EC_UNCOMPRESSED
 
 
 def hold(secret: bytes) -> HeldSecret | None:
-    """Return the holder of a private key, None for bytes that are no key. Never raises: a traceback shows arguments."""
+    """Return the holder of a private key, `None` for bytes that are no key.
+
+    It never raises, because a traceback shows arguments.
+
+    Parameters
+    ----------
+    secret : bytes
+        Private key, 32 bytes.
+    """
     # libsecp256k1 gets bare addresses and would read past the end of shorter bytes, here and in the functions below.
     if type(secret) is not bytes or len(secret) != 32 or not lib.secp256k1_ec_seckey_verify(ctx, secret):
         return None
@@ -33,21 +41,45 @@ def hold(secret: bytes) -> HeldSecret | None:
 
 
 def reveal(secret: HeldSecret) -> bytes:
-    """Return the 32 bytes of a private key."""
+    """Return the 32 bytes of a private key.
+
+    Parameters
+    ----------
+    secret : HeldSecret
+        Private key, held by the C library.
+    """
     return bytes(ffi.buffer(ffi.cast("unsigned char *", secret), 32))
 
 
 def public_key(secret: HeldSecret) -> bytes:
-    """Return the public key of a private key: x and y, 64 bytes."""
+    """Return the public key of a private key: x and y, 64 bytes.
+
+    Parameters
+    ----------
+    secret : HeldSecret
+        Private key, held by the C library.
+    """
     point = ffi.new("secp256k1_pubkey *")
     lib.secp256k1_ec_pubkey_create(ctx, point, secret)
     return _coordinates(point)
 
 
 def sign(secret: HeldSecret, digest: bytes) -> tuple[bytes, int]:
-    """Return r and s (64 bytes) and the recovery id of the signature of a digest: deterministic (RFC 6979), with low s.
+    """Return r and s (64 bytes) and the recovery id of the signature of a digest.
 
-    Raises ValueError for a digest that is not 32 bytes.
+    The signature is deterministic (RFC 6979), with low s.
+
+    Parameters
+    ----------
+    secret : HeldSecret
+        Private key, held by the C library.
+    digest : bytes
+        32 bytes that are signed.
+
+    Raises
+    ------
+    ValueError
+        If the digest is not 32 bytes.
     """
     if len(digest) != 32:
         raise ValueError("a digest has 32 bytes")
@@ -59,9 +91,23 @@ def sign(secret: HeldSecret, digest: bytes) -> tuple[bytes, int]:
 
 
 def recover(digest: bytes, compact: bytes, recovery_id: int) -> bytes:
-    """Return the public key (64 bytes) that made a signature. A malleable signature (high s) has a signer too.
+    """Return the public key (64 bytes) that made a signature.
 
-    Raises ValueError for a signature without a signer, and for values of another length.
+    A malleable signature (high s) has a signer too.
+
+    Parameters
+    ----------
+    digest : bytes
+        32 bytes that are signed.
+    compact : bytes
+        R and s, 64 bytes.
+    recovery_id : int
+        Which of the possible keys it is, 0 to 3.
+
+    Raises
+    ------
+    ValueError
+        For a signature without a signer, and for values of another length.
     """
     if len(digest) != 32 or len(compact) != 64 or recovery_id not in (0, 1, 2, 3):
         raise ValueError("a digest has 32 bytes, a signature 64, and a recovery id is 0 to 3")

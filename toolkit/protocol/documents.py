@@ -36,7 +36,15 @@ def _object(properties: Schema, required: Iterable[str] = (), **more: Any) -> Sc
 
 
 def of_rule(rule: Rule) -> Schema:
-    """Return the schema of what a rule accepts. Rules between fields are not part of it."""
+    """Return the schema of what a rule accepts.
+
+    Rules between fields are not part of it.
+
+    Parameters
+    ----------
+    rule : Rule
+        Rule of a field.
+    """
     if isinstance(rule, Object):
         return of_object(rule)
     if isinstance(rule, Items):
@@ -60,7 +68,15 @@ def of_rule(rule: Rule) -> Schema:
 
 
 def of_object(declared: Object) -> Schema:
-    """Return the schema of an object with known fields. An alias is its own field."""
+    """Return the schema of an object with known fields.
+
+    An alias is its own field.
+
+    Parameters
+    ----------
+    declared : Object
+        Declaration of the object.
+    """
     properties: Schema = {}
     required: list[str] = []
     for field in declared.fields:
@@ -80,13 +96,31 @@ def _with_note(field: Field) -> Schema:
 
 
 def of_record(record: Record, *, required: bool = True) -> Schema:
-    """Return the schema of a row as the local venue sends it. Further fields can come."""
+    """Return the schema of a row as the local venue sends it.
+
+    Further fields can come.
+
+    Parameters
+    ----------
+    record : Record
+        Declaration of the row.
+    required : bool, optional
+        True lists the fields as required. Increments of the feed may leave some out (default: `True`).
+    """
     properties = {field.wire: of_record_field(field) for field in record.sent}
     return _object(properties, properties if required else ())
 
 
 def of_record_field(field: RecordField) -> Schema:
-    """Return the schema of one value. A decimal number is text."""
+    """Return the schema of one value.
+
+    A decimal number is text.
+
+    Parameters
+    ----------
+    field : RecordField
+        Declaration of the field.
+    """
     about = field.about + (f" ({field.unit})" if field.unit else "")
     if field.enum:
         numbers = {name: number for number, name in sorted(ENUMS[field.enum].name_of.items())}
@@ -97,7 +131,13 @@ def of_record_field(field: RecordField) -> Schema:
 
 
 def of_param(param: Param) -> Schema:
-    """Return the schema of a parameter's value."""
+    """Return the schema of a parameter's value.
+
+    Parameters
+    ----------
+    param : Param
+        Declaration of the parameter.
+    """
     if param.kind in ("integer", "page", "code", "time"):
         found: Schema = {"type": "integer", "minimum": param.low, "maximum": param.high}
         if param.multiple > 1:
@@ -131,6 +171,16 @@ def openapi(version: str) -> dict[str, Any]:
     """Return the document of a local venue, whose answers have one type for each field.
 
     It is served at the address of the venue. `x-source` marks who says that a field exists, as `sources.Source` does.
+
+    Parameters
+    ----------
+    version : str
+        Version of the toolkit.
+
+    Returns
+    -------
+    dict
+        OpenAPI 3.1 document, ready for JSON.
     """
     records = {one.record.name: one.record for one in ENDPOINTS.values()}
     return {
@@ -273,7 +323,20 @@ _FIELDS: dict[str, Schema] = {
 
 
 def asyncapi(version: str) -> dict[str, Any]:
-    """Return the document. The feed's host and port are those the document is read from."""
+    """Return the document of the feed.
+
+    Its host and port are those the document is read from.
+
+    Parameters
+    ----------
+    version : str
+        Version of the toolkit.
+
+    Returns
+    -------
+    dict
+        AsyncAPI 3.0 document, ready for JSON.
+    """
     here = {"host": {"default": "127.0.0.1"}, "port": {"default": "8645"}}
     sent = _client_messages()
     received = _answers() | {f"{channel.type}Data": _data(channel) for channel in CHANNELS.values()}

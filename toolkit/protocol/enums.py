@@ -136,7 +136,17 @@ _SPELLINGS = {"CANCELLED": "CANCELED", "UNTRIGGERED": "ORDER_STATUS_UNTRIGGERED"
 
 
 class Names:
-    """One enum: conversion between its numbers and names. `label` describes a member in messages."""
+    """One enum: conversion between its numbers and names.
+
+    Parameters
+    ----------
+    label : str
+        What a member is, for messages, such as "order type".
+    numbers : dict of int to str
+        Number → name.
+    names : tuple of str, optional
+        Names without a number (default: none).
+    """
 
     __slots__ = ("_article", "label", "name_of", "names", "number_of")
 
@@ -148,7 +158,15 @@ class Names:
         self.names = (*numbers.values(), *names)
 
     def text(self, value: object) -> str | None:
-        """Return the name of a number or of its text. None and "" give None, and any other text stays unchanged."""
+        """Return the name of a number or of its text.
+
+        `None` and "" give `None`, and any other text stays unchanged.
+
+        Parameters
+        ----------
+        value : object
+            Number, name or any text.
+        """
         if value is None or value == "":
             return None
         text = str(value)
@@ -157,7 +175,25 @@ class Names:
         return text
 
     def parse(self, value: object, field: str) -> str:
-        """Return the name for a name or number that a user wrote. Raises MalformedRequest, which lists the names."""
+        """Return the name for a name or number that a user wrote.
+
+        Parameters
+        ----------
+        value : object
+            Name in any case, or number.
+        field : str
+            Name of the field, for the error.
+
+        Raises
+        ------
+        MalformedRequest
+            If it is neither. The error lists the names.
+
+        Examples
+        --------
+        >>> ENUMS["order_side"].parse("buy", "side")
+        'BUY'
+        """
         text = self.text(value)
         upper = text.upper() if text is not None else ""
         upper = _SPELLINGS.get(upper, upper)

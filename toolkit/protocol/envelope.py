@@ -21,7 +21,15 @@ from .hexbytes import address_bytes, hex_text, is_address, word_bytes
 
 
 class Signature(NamedTuple):
-    """A recoverable signature: 64 bytes (r and s) and v, 27 or 28."""
+    """A recoverable signature.
+
+    Attributes
+    ----------
+    compact : bytes
+        R and s, 64 bytes.
+    v : int
+        Recovery value, 27 or 28.
+    """
 
     compact: bytes
     v: int
@@ -32,7 +40,21 @@ class Signature(NamedTuple):
 
 
 class Unsigned(NamedTuple):
-    """What is signed. `action` is canonical. Times are Unix milliseconds."""
+    """What is signed.
+
+    Attributes
+    ----------
+    declaration : Action
+        Declaration of the action.
+    action : dict of str to object
+        The action in canonical form.
+    nonce : int
+        Nonce in Unix ms.
+    expiry_after : int or None
+        Last time of execution, Unix ms, `None` without end.
+    vault_address : str or None
+        Vault that it acts for, `None` for none.
+    """
 
     declaration: Action
     action: dict[str, Any]
@@ -42,9 +64,26 @@ class Unsigned(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A well-formed signed request. `action` is canonical. Times are Unix milliseconds.
+    """A well-formed signed request.
 
-    An expiryAfter of 0 is read as None, because "no expiry" is signed as 0.
+    An expiryAfter of 0 is read as `None`, because "no expiry" is signed as 0.
+
+    Attributes
+    ----------
+    action : dict of str to object
+        The action in canonical form.
+    type : str
+        Type of the action.
+    signature : Signature
+        Signature of the request.
+    nonce : int
+        Nonce in Unix ms.
+    expiry_after : int or None
+        Last time of execution, Unix ms, `None` without end.
+    vault_address : str or None
+        Vault that it acts for, `None` for none.
+    declaration : Action
+        Declaration of the action.
     """
 
     action: dict[str, Any]
@@ -63,12 +102,38 @@ _SIGNATURE_FIELDS = frozenset(("r", "s", "v"))
 
 
 def parse(body: bytes | str) -> Request:
-    """Return the request in a POST body. Raises MalformedRequest, or UnknownAction for an unknown type."""
+    """Return the request in a POST body.
+
+    Parameters
+    ----------
+    body : bytes or str
+        JSON in UTF-8.
+
+    Raises
+    ------
+    MalformedRequest
+        If the body is no request. The error names the path, such as action.orders[0].ordPx.
+    UnknownAction
+        If the type of the action is unknown.
+    """
     return read(decode(body))
 
 
 def read(document: Any) -> Request:
-    """Return the request in a decoded envelope. Raises as `parse` does."""
+    """Return the request in a decoded envelope.
+
+    Parameters
+    ----------
+    document : object
+        Decoded JSON.
+
+    Raises
+    ------
+    MalformedRequest
+        As `parse`.
+    UnknownAction
+        As `parse`.
+    """
     _known_fields(document, _KNOWN)
     declared, action, nonce, expiry, vault = _content(document)
     signature = _signature(document)
@@ -76,18 +141,48 @@ def read(document: Any) -> Request:
 
 
 def read_unsigned(document: Any) -> Unsigned:
-    """Return the content of an unsigned envelope, the input of `toolkit sign`. Raises as `parse` does."""
+    """Return the content of an unsigned envelope, the input of `toolkit sign`.
+
+    Parameters
+    ----------
+    document : object
+        Decoded JSON without a signature.
+
+    Raises
+    ------
+    MalformedRequest
+        As `parse`.
+    UnknownAction
+        As `parse`.
+    """
     _known_fields(document, _UNSIGNED_KNOWN)
     return _content(document)
 
 
 def dump(envelope: Mapping[str, Any]) -> bytes:
-    """Return the request bytes of a signed envelope: compact JSON in UTF-8."""
+    """Return the request bytes of a signed envelope: compact JSON in UTF-8.
+
+    Parameters
+    ----------
+    envelope : mapping of str to object
+        Envelope with its signature, ready for JSON.
+    """
     return msgspec.json.encode(envelope)
 
 
 def decode(body: bytes | str) -> Any:
-    """Return the JSON document in `body`, refusing duplicate keys. Raises MalformedRequest."""
+    """Return the JSON document in a body, refusing duplicate keys.
+
+    Parameters
+    ----------
+    body : bytes or str
+        JSON in UTF-8.
+
+    Raises
+    ------
+    MalformedRequest
+        If it is no JSON, too deep, or has a key twice.
+    """
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     if jsontext.is_deep(raw):
         raise MalformedRequest(str(jsontext.TooDeep()), rule="JSON")
@@ -136,6 +231,7 @@ def _refuse(field: str, reason: str, value: Any = None, rule: str = "", nearest:
 
 
 def _known_fields(document: Any, known: frozenset[str]) -> None:
+    # Nearly all requests pass here without a loop over their fields.
     if type(document) is dict and document.keys() <= known:
         return
     if not isinstance(document, Mapping):
@@ -154,6 +250,7 @@ def _content(document: Mapping[str, Any]) -> Unsigned:
     declared = declaration(payload, "action")
     action = declared.check(payload, "action")
     nonce = document.get("nonce")
+    # `type` and not `isinstance`: True is an int in Python, but not in JSON.
     if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
         said = "is missing. It" if "nonce" not in document else ""
         wanted = f"{said} must be Unix milliseconds, a 64-bit whole number of 0 or more".strip()
@@ -170,6 +267,7 @@ def _expiry(document: Mapping[str, Any], declared: Action) -> int | None:
     if type(expiry) is not int or not 0 <= expiry <= INT64_MAX:
         wanted = "must be Unix milliseconds, a 64-bit whole number of 0 or more, or null"
         _refuse("expiryAfter", f"{wanted}, got {shown(expiry)}", expiry, "64-bit whole number or null")
+    # Signed bytes have 0 for "no expiry", so an expiry of 0 and none at all are one request.
     return expiry or None
 
 
@@ -218,5 +316,13 @@ def _recovery_value(given: Mapping[str, Any]) -> int:
 
 
 def vault_bytes(vault_address: str | None) -> bytes:
-    """Return the bytes of the vault address that are signed: 20, or none when there is no vault."""
+    """Return the bytes of the vault address that are signed.
+
+    They are 20, or none when there is no vault.
+
+    Parameters
+    ----------
+    vault_address : str or None
+        Address with 0x, `None` for no vault.
+    """
     return address_bytes(vault_address) if vault_address is not None else b""

@@ -35,18 +35,43 @@ keccak: Callable[[bytes], bytes] = _load_keccak()
 
 
 def hash_text(text: str) -> str:
-    """Return a hash as 0x and lower-case digits, whether it came with 0x or not. Other texts stay unchanged."""
+    """Return a hash as 0x and lower-case digits.
+
+    It may come with or without 0x. Other texts stay unchanged.
+
+    Parameters
+    ----------
+    text : str
+        Hash, 64 hex digits.
+    """
     found = _WORD.fullmatch(text)
     return text if found is None else "0x" + found[1].lower()
 
 
 def is_address(value: object) -> bool:
-    """Return whether `value` is text of 0x and 40 hex digits, in any case."""
+    """Return whether a value is text of 0x and 40 hex digits, in any case.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+    """
     return type(value) is str and _ADDRESS.fullmatch(value) is not None
 
 
 def address_bytes(address: str) -> bytes:
-    """Return the 20 bytes of an address. Raises ValueError for anything else."""
+    """Return the 20 bytes of an address.
+
+    Parameters
+    ----------
+    address : str
+        Address with 0x, in any case.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
     if not is_address(address):
         raise ValueError("an address is 0x and 40 hex digits")
     return bytes.fromhex(address[2:])
@@ -54,7 +79,13 @@ def address_bytes(address: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def checksummed(raw: bytes) -> str:
-    """Return the EIP-55 text of a 20-byte address."""
+    """Return the EIP-55 text of a 20-byte address.
+
+    Parameters
+    ----------
+    raw : bytes
+        The 20 bytes.
+    """
     digits = raw.hex()
     nibbles = keccak(digits.encode()).hex()
     return "0x" + "".join(
@@ -63,12 +94,34 @@ def checksummed(raw: bytes) -> str:
 
 
 def to_checksummed(address: str) -> str:
-    """Return an address with its EIP-55 checksum. Raises ValueError for anything else."""
+    """Return an address with its EIP-55 checksum.
+
+    Parameters
+    ----------
+    address : str
+        Address with 0x, in any case.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> to_checksummed("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
+    '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+    """
     return checksummed(address_bytes(address))
 
 
 def has_wrong_checksum(address: str) -> bool:
-    """Return whether an address has letters of both cases that break EIP-55, which usually means a typing error."""
+    """Return whether an address has letters of both cases that break EIP-55, which usually means a typing error.
+
+    Parameters
+    ----------
+    address : str
+        Address with 0x.
+    """
     digits = address[2:]
     if digits in (digits.lower(), digits.upper()):
         return False
@@ -76,11 +129,23 @@ def has_wrong_checksum(address: str) -> bool:
 
 
 def word_bytes(text: str) -> bytes | None:
-    """Return the 32 bytes of 64 hex digits, with or without 0x, None for anything else."""
+    """Return the 32 bytes of 64 hex digits, `None` for anything else.
+
+    Parameters
+    ----------
+    text : str
+        The digits, with or without 0x.
+    """
     found = _WORD.fullmatch(text)
     return bytes.fromhex(found.group(1)) if found else None
 
 
 def hex_text(raw: bytes) -> str:
-    """Return bytes as 0x and lower-case hex digits."""
+    """Return bytes as 0x and lower-case hex digits.
+
+    Parameters
+    ----------
+    raw : bytes
+        Any bytes.
+    """
     return "0x" + raw.hex()

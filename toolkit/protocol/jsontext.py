@@ -46,6 +46,11 @@ def is_deep(raw: bytes) -> bool:
     """Return whether brackets nest deeper than MAX_DEPTH.
 
     Each round removes the innermost pairs. Brackets that are left after MAX_DEPTH rounds are too deep, or unbalanced.
+
+    Parameters
+    ----------
+    raw : bytes
+        JSON, which need not be valid.
     """
     if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return False
@@ -59,13 +64,39 @@ def is_deep(raw: bytes) -> bool:
 
 
 def guard(raw: bytes) -> None:
-    """Raise TooDeep for JSON that could overflow the stack. Costs nothing at a usual recursion limit."""
+    """Refuse JSON that could overflow the stack.
+
+    It costs nothing at a usual recursion limit.
+
+    Parameters
+    ----------
+    raw : bytes
+        JSON, which need not be valid.
+
+    Raises
+    ------
+    TooDeep
+        If it nests deeper than 64.
+    """
     if sys.getrecursionlimit() > _SAFE_LIMIT and is_deep(raw):
         raise TooDeep
 
 
 def decode(text: bytes | str) -> Any:
-    """Return the document in `text`. Raises ValueError (msgspec.DecodeError, TooDeep, UnicodeError), RecursionError."""
+    """Return the document in a text.
+
+    Parameters
+    ----------
+    text : bytes or str
+        JSON.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON (msgspec.DecodeError), too deep (TooDeep) or not UTF-8 (UnicodeError).
+    RecursionError
+        If the interpreter's limit is lower than its depth.
+    """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     guard(raw)
     return msgspec.json.decode(raw)
@@ -108,7 +139,20 @@ def refuse_repeated(text: bytes) -> None:
 
 
 def count_rows(text: bytes) -> int:
-    """Return the length of the longest list in the `data` of an envelope, without decoding it, 0 in other shapes."""
+    """Return the length of the longest list in the `data` of an envelope, without decoding it.
+
+    It is 0 for other shapes.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON of an envelope.
+
+    Raises
+    ------
+    TooDeep
+        If it nests deeper than 64.
+    """
     guard(text)
     try:
         data = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["data"]

@@ -33,10 +33,20 @@ _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 
 
 class PrivateKey:
-    """A secp256k1 key that signs digests and never shows its `secret` of 32 bytes.
+    """A secp256k1 key that signs digests and never shows its secret.
 
     Its repr shows the address. It can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
     encrypt it into a key file.
+
+    Parameters
+    ----------
+    secret : bytes
+        The secret, 32 bytes.
+
+    Raises
+    ------
+    WalletError
+        If the bytes are no key.
     """
 
     __slots__ = ("__address", "__secret")
@@ -49,12 +59,29 @@ class PrivateKey:
         self._hold(held)
 
     def _hold(self, held: curve.HeldSecret) -> None:
+        # Two underscores: a subclass or a `vars()` of the object does not find it by its name.
         self.__secret = held
         self.__address = checksummed(keccak(curve.public_key(held))[12:])
 
     @classmethod
     def from_hex(cls, text: str) -> PrivateKey:
-        """Return the key written as 64 hex digits, with or without 0x. Raises WalletError, without the text."""
+        """Return the key written as hex digits.
+
+        Parameters
+        ----------
+        text : str
+            64 hex digits, with or without 0x.
+
+        Returns
+        -------
+        PrivateKey
+            The key. Its repr shows the address.
+
+        Raises
+        ------
+        WalletError
+            If the text is no key. The error does not show it.
+        """
         held = curve.hold(_hex_bytes(text))
         del text
         if held is None:
@@ -65,7 +92,24 @@ class PrivateKey:
 
     @classmethod
     def from_env(cls, name: str) -> PrivateKey:
-        """Return the key in the environment variable `name`. Raises WalletError that names the variable only."""
+        """Return the key in an environment variable.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variable.
+
+        Returns
+        -------
+        PrivateKey
+            The key. Its repr shows the address.
+
+        Raises
+        ------
+        WalletError
+            If the variable is not set or holds no key. The error names the variable only.
+        """
+        # A key in the place of a name is a usual mistake, and the error must not repeat it.
         if curve.hold(_hex_bytes(name)) is not None:
             del name
             raise WalletError("give the name of an environment variable, not a key")
@@ -84,12 +128,34 @@ class PrivateKey:
         return self.__address
 
     def sign(self, digest: bytes) -> Signature:
-        """Return the signature of a 32-byte `digest`: deterministic (RFC 6979), low s. Raises ValueError."""
+        """Return the signature of a digest: deterministic (RFC 6979), low s.
+
+        Parameters
+        ----------
+        digest : bytes
+            32 bytes.
+
+        Returns
+        -------
+        Signature
+            r and s as 64 bytes, and v.
+
+        Raises
+        ------
+        ValueError
+            If the digest is not 32 bytes.
+        """
         compact, recovery_id = curve.sign(self.__secret, digest)
         return Signature(compact, 27 + recovery_id)
 
     def reveal(self) -> bytes:
-        """Return the 32 secret bytes, only to encrypt them."""
+        """Return the 32 secret bytes, only to encrypt them.
+
+        Returns
+        -------
+        bytes
+            The secret.
+        """
         return curve.reveal(self.__secret)
 
     def __repr__(self) -> str:
@@ -157,10 +223,18 @@ def _agent_struct(source: str) -> bytes:
 
 
 class Variant(NamedTuple):
-    """What a signature may be for. Every other variant than that of a chain itself is a mistake that clients make.
+    """What a signature may be for.
 
-    `chain` has chainId, source and dexChain, and `contract` is the verifyingContract (default: VERIFYING_CONTRACT).
-    With `swapped`, agents sign for the domain of masters, and masters for that of agents (default: False).
+    Every other variant than that of a chain itself is a mistake that clients make.
+
+    Attributes
+    ----------
+    chain : Chain
+        The chain's chainId, source and dexChain.
+    contract : str
+        The verifyingContract (default: `VERIFYING_CONTRACT`).
+    swapped : bool
+        True where agents sign for the domain of masters, and masters for that of agents (default: `False`).
     """
 
     chain: Chain
@@ -168,7 +242,13 @@ class Variant(NamedTuple):
     swapped: bool = False
 
     def domain(self, is_agent: bool) -> str:
-        """Return the name of the domain, `is_agent` for what an agent signs."""
+        """Return the name of the domain.
+
+        Parameters
+        ----------
+        is_agent : bool
+            Whether an agent signs.
+        """
         return AGENT_DOMAIN if is_agent is not self.swapped else MASTER_DOMAIN
 
 
@@ -196,7 +276,20 @@ def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
 
 
 def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
-    """Return the 32 bytes that are signed for the checked request `content` on a `chain`."""
+    """Return the 32 bytes that are signed for the checked request `content` on a `chain`.
+
+    Parameters
+    ----------
+    content : Unsigned or Request
+        Checked request.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+
+    Returns
+    -------
+    bytes
+        The digest.
+    """
     return _digest(content, _content_connection(content), Variant(chain))
 
 
@@ -227,19 +320,55 @@ def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, v
 def digest(
     chain: Chain, payload: Mapping[str, Any], nonce: int, expiry_after: int | None = None, vault: str | None = None
 ) -> bytes:
-    """Return the 32 bytes that are signed for the action `payload` on a `chain`. Raises MalformedRequest.
+    """Return the 32 bytes that are signed for an action.
 
-    `nonce` and `expiry_after` (default: none) are Unix milliseconds, `vault` is an address (default: none).
+    Parameters
+    ----------
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+    payload : mapping of str to object
+        The action as on the wire, with its `type`.
+    nonce : int
+        Nonce in Unix ms, used once by a signer.
+    expiry_after : int or None, optional
+        Last time at which it may be executed, Unix ms (default: none, without end).
+    vault : str or None, optional
+        Vault that the request acts for (default: none).
+
+    Returns
+    -------
+    bytes
+        The digest.
+
+    Raises
+    ------
+    MalformedRequest
+        If the action breaks a rule. The error names the field and what would pass.
     """
     return content_digest(_checked(payload, nonce, expiry_after, vault), chain)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Every step from action to `digest`: `domain_separator` and `struct_hash` are the two parts of it.
+    """Every step from action to digest.
 
     `proto` and `connection_id` are None for actions that masters sign. `typed_data` is a complete EIP-712 document
     (types, primaryType, domain, message), the input of wallets.
+
+    Attributes
+    ----------
+    proto : bytes or None
+        Protobuf bytes of the action. `None` for actions that masters sign.
+    connection_id : bytes or None
+        Hash of these bytes, vault, nonce and expiry. `None` for actions that masters sign.
+    typed_data : dict of str to object
+        Complete EIP-712 document (types, primaryType, domain, message), the input of wallets.
+    domain_separator : bytes
+        First part of the digest.
+    struct_hash : bytes
+        Second part of the digest.
+    digest : bytes
+        The 32 bytes that are signed.
     """
 
     proto: bytes | None
@@ -257,9 +386,32 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, computed without its shortcuts. eth-account computes those of master actions.
+    """Return the steps of `digest`, computed without its shortcuts.
 
-    `payload`, `chain`, `nonce`, `expiry_after` and `vault_address` are as in `digest`. Raises MalformedRequest.
+    eth-account computes those of master actions.
+
+    Parameters
+    ----------
+    payload : mapping of str to object
+        The action as on the wire, with its `type`.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+    nonce : int
+        Nonce in Unix ms, used once by a signer.
+    expiry_after : int or None, optional
+        Last time at which it may be executed, Unix ms (default: none, without end).
+    vault_address : str or None, optional
+        Vault that the request acts for (default: none).
+
+    Returns
+    -------
+    Explained
+        The steps.
+
+    Raises
+    ------
+    MalformedRequest
+        If the action breaks a rule.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
     typed = content.declaration.typed
@@ -299,18 +451,41 @@ def sign(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> dict[str, Any]:
-    """Return the signed envelope of an action, the input of `envelope.dump`. The action is a copy, as written.
+    """Return the signed envelope of an action, the input of `envelope.dump`.
 
-    payload, chain, nonce, expiry_after, vault_address: as in `digest`.
-    key: the agent's or the master's, by the action.
+    The action is a copy, as written.
 
-    Raises MalformedRequest for a broken rule. It also does so for what a master signs only
-    by mistake: the dexChain of another chain, a faucet claim on Mainnet, an address that breaks its EIP-55 checksum.
+    Parameters
+    ----------
+    payload : mapping of str to object
+        The action as on the wire, with its `type`.
+    key : PrivateKey
+        Key of the agent or the master, by the action.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+    nonce : int
+        Nonce in Unix ms, used once by a signer.
+    expiry_after : int or None, optional
+        Last time at which it may be executed, Unix ms (default: none, without end).
+    vault_address : str or None, optional
+        Vault that the request acts for (default: none).
+
+    Returns
+    -------
+    dict
+        `action`, `signature`, `nonce`, and `expiryAfter` and `vaultAddress` where they are given.
+
+    Raises
+    ------
+    MalformedRequest
+        For a broken rule, and for what a master signs only by mistake. These are the dexChain of another chain, a
+        faucet claim on Mainnet, and an address that breaks its EIP-55 checksum.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
     if content.declaration.typed is not None:
         _refuse_mistakes(content.declaration, content.action, chain)
     signed: dict[str, Any] = {
+        # The canonical form is signed, and the action is sent as it was written: both give the same bytes.
         "action": content.action if content.action == payload else _plain(payload),
         "signature": key.sign(content_digest(content, chain)).to_wire(),
         "nonce": nonce,
@@ -350,9 +525,26 @@ def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) 
 
 
 def recover_bytes(digest: bytes, signature: Signature) -> bytes:
-    """Return the 20 bytes of the address whose `signature` of `digest` this is.
+    """Return the 20 bytes of the address that signed a digest.
 
     Raises BadSignature for a signature of no key (r or s out of range) or a malleable one (high s).
+
+    Parameters
+    ----------
+    digest : bytes
+        The 32 bytes that were signed.
+    signature : Signature
+        Signature of the digest.
+
+    Returns
+    -------
+    bytes
+        The address.
+
+    Raises
+    ------
+    BadSignature
+        For a signature of no key (r or s out of range) or a malleable one (high s).
     """
     compact = signature.compact
     # For every signature with low s there is one with high s. Accepting both would give a request two identities.
@@ -368,9 +560,18 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
 
 
 class Verified(NamedTuple):
-    """The address of the `signer` in lower case, the `digest` that was signed, and an agent's connectionId.
+    """The result of a verification.
 
     `connection` is b"" for what a master signs.
+
+    Attributes
+    ----------
+    signer : str
+        Address of the signer, in lower case.
+    digest : bytes
+        The 32 bytes that were signed.
+    connection : bytes
+        The connectionId of what an agent signed, empty for what a master signed.
     """
 
     signer: str
@@ -379,16 +580,41 @@ class Verified(NamedTuple):
 
 
 def verify(request: Request, chain: Chain) -> Verified:
-    """Return the signer of the parsed `request` on a `chain`, in lower case, and its digest. Raises BadSignature."""
+    """Return the signer of a parsed request, and its digest.
+
+    Parameters
+    ----------
+    request : Request
+        Parsed request with its signature.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+
+    Returns
+    -------
+    Verified
+        Signer in lower case, and digest.
+
+    Raises
+    ------
+    BadSignature
+        For a signature of no key.
+    """
     connection = _content_connection(request)
     signed = _digest(request, connection, Variant(chain))
     return Verified("0x" + recover_bytes(signed, request.signature).hex(), signed, connection)
 
 
 class Alternative(NamedTuple):
-    """The `signer`, in lower case, that a signature has under another variant.
+    """The signer that a signature has under another variant.
 
-    `theirs` names that variant in words, as far as it differs from the chain's own, and `own` names the chain's.
+    Attributes
+    ----------
+    signer : str
+        Address in lower case.
+    theirs : str
+        That variant in words, as far as it differs from the chain's.
+    own : str
+        The variant of the chain in words.
     """
 
     signer: str
@@ -419,9 +645,18 @@ def _usual_mistakes(chain: Chain) -> tuple[Variant, ...]:
 
 
 def alternatives(request: Request, verified: Verified, chain: Chain) -> Iterator[Alternative]:
-    """Yield the signers that a request has if its signature is for what clients usually confuse with the `chain`.
+    """Yield the signers of a request under the mistakes that clients usually make.
 
-    `verified` is what `verify` returned for the parsed `request` and the chain. The likeliest mistake comes first.
+    The likeliest mistake comes first.
+
+    Parameters
+    ----------
+    request : Request
+        Parsed request with its signature.
+    verified : Verified
+        What `verify` returned for the request and the chain.
+    chain : Chain
+        Chain whose variant was verified.
     """
     for one in _usual_mistakes(chain):
         digest = _digest(request, verified.connection, one)
@@ -453,10 +688,28 @@ Envelope: TypeAlias = Mapping[str, Any]
 
 
 def recover(request: Request | Envelope, chain: Chain) -> str:
-    """Return the checksummed address that signed the `request`, parsed or as a dict, for a `chain`.
+    """Return the checksummed address that signed a request.
 
-    Any change of action, nonce, expiry, vault, chain or signature gives another address. Raises MalformedRequest for
-    a dict that is not a request, and BadSignature for a signature of no key.
+    Any change of action, nonce, expiry, vault, chain or signature gives another address.
+
+    Parameters
+    ----------
+    request : Request or Envelope
+        Request, parsed or as a dict.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+
+    Returns
+    -------
+    str
+        The address.
+
+    Raises
+    ------
+    MalformedRequest
+        For a dict that is not a request.
+    BadSignature
+        For a signature of no key.
     """
     parsed = request if isinstance(request, Request) else envelope.read(request)
     return checksummed(recover_bytes(content_digest(parsed, chain), parsed.signature))

@@ -13,21 +13,42 @@ MANUAL_START = 1_767_225_600_000
 
 @runtime_checkable
 class Clock(Protocol):
-    """A clock as the venue needs it. `runs` is True when time passes automatically."""
+    """A clock as the venue needs it.
+
+    `runs` is True when time passes automatically.
+    """
 
     runs: bool
 
     def now_ms(self) -> int:
-        """Return the time in Unix ms, it never decreases, except by `set`."""
+        """Return the time in Unix ms. It never decreases, except by `set`."""
 
     def set(self, now: int) -> None:
-        """Set the time to `now` (ms): forwards by an advance of the venue, backwards by a restored snapshot."""
+        """Set the time: forwards by an advance of the venue, backwards by a restored snapshot.
+
+        Parameters
+        ----------
+        now : int
+            Time to set, Unix ms.
+        """
 
 
 class RealClock:
-    """The time of this machine, `speed` times as fast, from `start` (default: now).
+    """The time of this machine, possibly faster.
 
     It follows the monotonic clock, so that an adjustment of the machine's clock does not move the venue.
+
+    Parameters
+    ----------
+    start : int or None, optional
+        First time, Unix ms (default: now).
+    speed : float, optional
+        How many times as fast as real time it passes, above 0 (default: 1.0).
+
+    Raises
+    ------
+    InputError
+        If `speed` is not above 0.
     """
 
     runs = True
@@ -45,11 +66,30 @@ class RealClock:
         return self._start + int((time.monotonic() - self._origin) * 1000 * self.speed)
 
     def set(self, now: int) -> None:
-        """Set the time to `now` (ms). It continues from there."""
+        """Set the time.
+
+        It continues from there.
+
+        Parameters
+        ----------
+        now : int
+            Time to set, Unix ms.
+        """
         self._start, self._origin = now, time.monotonic()
 
     def set_speed(self, speed: float) -> None:
-        """Let time pass `speed` times as fast from now on. 0 stops it."""
+        """Let time pass faster or slower from now on.
+
+        Parameters
+        ----------
+        speed : float
+            How many times as fast as real time it passes. 0 stops it.
+
+        Raises
+        ------
+        InputError
+            If it is below 0.
+        """
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, not {speed}", field="speed", rule="0 or more", value=speed)
         self.set(self.now_ms())
@@ -57,7 +97,13 @@ class RealClock:
 
 
 class ManualClock:
-    """A clock that only moves by `set`."""
+    """A clock that only moves by `set`.
+
+    Parameters
+    ----------
+    start : int, optional
+        First time, Unix ms (default: 2026-01-01T00:00:00Z).
+    """
 
     runs = False
 
@@ -69,14 +115,34 @@ class ManualClock:
         return self._now
 
     def set(self, now: int) -> None:
-        """Set the time to `now` (ms)."""
+        """Set the time.
+
+        Parameters
+        ----------
+        now : int
+            Time to set, Unix ms.
+        """
         self._now = now
 
 
 def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Clock:
-    """Return a clock for "real" (`speed` times as fast) or "manual", or the given object. `start` is in ms.
+    """Return a clock by its name, or the given object.
 
     Raises InputError for anything else, and for a speed of a clock that is not "real".
+
+    Parameters
+    ----------
+    clock : str or Clock
+        "real", "manual", or an object with `runs`, `now_ms` and `set`.
+    start : int or None
+        First time, Unix ms. `None` is now for a real clock, 2026-01-01 for a manual one, and leaves an object as it is.
+    speed : float, optional
+        How many times as fast as real time it passes (default: 1.0).
+
+    Raises
+    ------
+    InputError
+        For anything else, and for a speed of a clock that is not "real".
     """
     if clock == "real":
         return RealClock(start=start, speed=speed)

@@ -34,7 +34,17 @@ _PATH = (44 | _HARDENED, 60 | _HARDENED, 0 | _HARDENED, 0)
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentAccount:
-    """One account of the mnemonic: `index`, checksummed `address`, private `key` (32 bytes, kept out of reprs)."""
+    """One account of the mnemonic.
+
+    Attributes
+    ----------
+    index : int
+        Place in the mnemonic.
+    address : str
+        Address with its EIP-55 checksum.
+    key : bytes
+        Private key, 32 bytes. It is not part of the repr.
+    """
 
     index: int
     address: str
@@ -43,36 +53,120 @@ class DevelopmentAccount:
 
 @cache
 def account(index: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
-    """Return the account at place `index` of a mnemonic: the path m/44'/60'/0'/0/index."""
+    """Return the account at a place of a mnemonic: the path m/44'/60'/0'/0/index.
+
+    Parameters
+    ----------
+    index : int
+        Place, from 0.
+    mnemonic : str, optional
+        Words that the keys are derived from (default: those of development networks).
+
+    Returns
+    -------
+    DevelopmentAccount
+        Address and key.
+    """
     key, chain_code = _parent(mnemonic)
     key, _ = _child(key, chain_code, index)
     return DevelopmentAccount(index, PrivateKey(key).address, key)
 
 
 def master(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
-    """Return master `number` of a `mnemonic`. Numbers 0–9 are the places 0–9, 10–19 the places 20–29, and so on."""
+    """Return a master account.
+
+    Numbers 0–9 are the places 0–9, 10–19 the places 20–29, and so on.
+
+    Parameters
+    ----------
+    number : int
+        Number of the account, from 0.
+    mnemonic : str, optional
+        Words that the keys are derived from (default: those of development networks).
+
+    Returns
+    -------
+    DevelopmentAccount
+        Address and key.
+
+    Examples
+    --------
+    >>> master(0).address
+    '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+    """
     return account(number // 10 * 20 + number % 10, mnemonic)
 
 
 def agent(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
-    """Return the agent wallet of a `mnemonic` for master `number`, ten places after it."""
+    """Return the agent wallet of a master, ten places after it.
+
+    Parameters
+    ----------
+    number : int
+        Number of the master, from 0.
+    mnemonic : str, optional
+        Words that the keys are derived from (default: those of development networks).
+
+    Returns
+    -------
+    DevelopmentAccount
+        Address and key.
+    """
     return account(number // 10 * 20 + number % 10 + 10, mnemonic)
 
 
 def masters(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
-    """Return the first `count` master accounts of a `mnemonic`."""
+    """Return the first master accounts of a mnemonic.
+
+    Parameters
+    ----------
+    count : int, optional
+        Number of accounts, from the first on (default: 10).
+    mnemonic : str, optional
+        Words that the keys are derived from (default: those of development networks).
+
+    Returns
+    -------
+    list of DevelopmentAccount
+        Addresses and keys.
+    """
     return [master(number, mnemonic) for number in range(count)]
 
 
 def agents(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
-    """Return the agent wallets of the first `count` masters of a `mnemonic`."""
+    """Return the agent wallets of the first masters of a mnemonic.
+
+    Parameters
+    ----------
+    count : int, optional
+        Number of accounts, from the first on (default: 10).
+    mnemonic : str, optional
+        Words that the keys are derived from (default: those of development networks).
+
+    Returns
+    -------
+    list of DevelopmentAccount
+        Addresses and keys.
+    """
     return [agent(number, mnemonic) for number in range(count)]
 
 
 def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
-    """Return the first masters of a `mnemonic` among `accounts` (in lower case), up to the first that is not.
+    """Return the first masters of a mnemonic that have an account, up to the first that has none.
 
     A journal may have others than those that a command line asks for.
+
+    Parameters
+    ----------
+    mnemonic : str
+        Words that the keys are derived from.
+    accounts : Container of str
+        Addresses of accounts, in lower case.
+
+    Returns
+    -------
+    tuple of str
+        Addresses with their checksums.
     """
     found: list[str] = []
     while len(found) < MOST and (address := master(len(found), mnemonic).address).lower() in accounts:
@@ -81,10 +175,27 @@ def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
 
 
 def check_mnemonic(mnemonic: str) -> str:
-    """Return a `mnemonic` with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
+    """Return a mnemonic with single spaces.
+
+    Parameters
+    ----------
+    mnemonic : str
+        Words of BIP-39.
+
+    Returns
+    -------
+    str
+        The words.
+
+    Raises
+    ------
+    InputError
+        If it is none. The error does not show the words.
+    """
     plain = " ".join(unicodedata.normalize("NFKD", mnemonic).split())
     if not mnemonic_words("check_mnemonic").is_mnemonic_valid(plain):
         count = len(plain.split())
+        # A traceback with local variables would show the words.
         del mnemonic, plain
         text = (
             f"the mnemonic ({count} words) is not valid: it has 12 to 24 words of the list of BIP-39, the last of "
@@ -102,6 +213,7 @@ def new_mnemonic() -> str:
 @cache
 def _parent(mnemonic: str) -> tuple[bytes, bytes]:
     seed = hashlib.pbkdf2_hmac("sha512", mnemonic.encode(), b"mnemonic", 2048)
+    # The key of BIP-32, whatever the chain.
     node = hmac.digest(b"Bitcoin seed", seed, "sha512")
     key, chain_code = node[:32], node[32:]
     for step in _PATH:

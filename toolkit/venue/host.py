@@ -45,8 +45,24 @@ Idle = Literal["simulate", "skip"]
 class VenueHost:
     """Runs one core: applies commands and queries under its lock, lets time pass, publishes and records what happened.
 
-    `first` are the commands that open the venue, `journal` the file that every command is written to first. The
-    arguments are explained at `LocalVenue`.
+    The arguments are explained at `LocalVenue`.
+
+    Parameters
+    ----------
+    genesis : Genesis
+        How a new venue begins.
+    first : sequence of Command
+        Commands that open a new venue.
+    clock : Clock
+        Clock that the state follows.
+    mnemonic : str
+        Words of the development accounts.
+    journal : Journal or None, optional
+        File that every command is written to first (default: none).
+    player : Player or None, optional
+        Recordings that are the market (default: none).
+    idle : {"simulate", "skip"}, optional
+        What happens to time in which the venue was not used (default: "simulate").
     """
 
     def __init__(
@@ -63,11 +79,13 @@ class VenueHost:
         self.clock = clock
         self.player = player
         self.idle = idle
+        # Reentrant, because a holder that reads several things calls methods that take the lock too.
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read. Take it to read several things at one instant."""
         self.journal = journal
         self.core = self._first_core(genesis, first)
         self.core.events.clear()
+        # Events are only recorded once the feed is used. A backtest never pays for them.
         self.core.record_events(False)
         self.masters = development.opened(mnemonic, self.core.state.accounts)
         """Addresses of the development accounts, by number."""
@@ -90,6 +108,7 @@ class VenueHost:
         self._name = secrets.token_hex(4)
         self._process = os.getpid()
         if journal is not None and journal.behind:
+            # Old entries are checked while the venue runs, so that a large journal starts quickly.
             check = threading.Thread(target=journal.check_behind, args=(self.lock, REST_SECONDS), daemon=True)
             check.start()
 
@@ -104,6 +123,7 @@ class VenueHost:
     def _first_core(self, genesis: Genesis, first: Sequence[Command]) -> Core:
         if self.journal is None:
             core = Core(genesis)
+            # Applied as a replay applies them, so that a venue with and one without a journal begin alike.
             for command in (*first, *(self.player.begin(genesis.time) if self.player is not None else ())):
                 apply(core, command)
             return core
@@ -118,6 +138,7 @@ class VenueHost:
 
     def now_ms(self) -> int:
         """Return the venue's time in Unix ms."""
+        # The state can be ahead of a clock of a user that was set back. Time never runs back.
         return max(self.core.state.time, self.clock.now_ms())
 
     @property
@@ -126,20 +147,38 @@ class VenueHost:
         return float(getattr(self.clock, "speed", 1.0 if self.clock.runs else 0.0))
 
     def behind_ms(self) -> int:
-        """Return how far the state is behind the clock, in ms, above 0 while it catches up, or between two ticks."""
+        """Return how far the state is behind the clock, in ms.
+
+        It is above 0 while the state catches up, or between two ticks.
+        """
         return max(0, self.clock.now_ms() - self.core.state.time)
 
     def settled_ms(self) -> int:
-        """Return the time at which every action that was answered so far is executed. See `settle_delay`."""
+        """Return the time at which every action that was answered so far is executed, Unix ms.
+
+        See `settle_delay`.
+        """
         with self.lock:
             return max([self.now_ms(), *(waiting.due for waiting in self.core.state.unsettled)])
 
     def advance_to(self, target: int, progress: bool | None = None) -> None:
-        """Let time pass until a moment in Unix ms. See `LocalVenue.advance`."""
+        """Let time pass until a moment.
+
+        See `LocalVenue.advance`.
+
+        Parameters
+        ----------
+        target : int
+            Moment to reach, Unix ms.
+        progress : bool or None, optional
+            True shows a bar immediately, False never, `None` when it takes long (default: `None`).
+        """
         steps = Steps()
         with advance_bar(self.core.state.time, target, progress) as moved:
+            # In steps, so that other threads get the lock, and an alarm acts at its own moment of the venue's time.
             while (reached := self._step(target, steps.span_ms)) < target:
                 moved(reached)
+                # An alarm takes its own time, so no pause is needed after it.
                 if not self._ring(reached):
                     steps.pause()
             moved(reached)
@@ -174,10 +213,18 @@ class VenueHost:
         return now
 
     def try_catch_up(self, timeout: float) -> bool:
-        """Do one step of catching up, unless the lock is not free within `timeout` seconds. Return whether it is done.
+        """Do one step of catching up, unless the lock is not free in time.
+
+        Return whether it is done.
 
         While time passes automatically, nothing else catches up by more than one step: requests come in between.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds to wait for the lock.
         """
+        # The thread that stops the ticker may hold the lock while it waits for it.
         if not self.lock.acquire(timeout=timeout):
             return False
         try:
@@ -190,8 +237,10 @@ class VenueHost:
     def _catch_up(self) -> int:
         """Advance towards the clock's time, all the way unless it passes automatically. Return the time reached."""
         now, core = self.now_ms(), self.core
+        # A command and not a shortcut, so that a replay of the journal skips the same time.
         if now - core.state.time > IDLE_MS and self.idle == "skip":
             self._apply(Control(core.state.time, "stand_still", {"until": now}))
+        # With a ticker a request does at most one step of catching up. Without one nothing else would do the rest.
         deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
         while core.state.time < now and (deadline is None or time.monotonic() < deadline):
             self._advance_to(min(now, core.state.time + SLICE_MS))
@@ -201,6 +250,8 @@ class VenueHost:
 
     def _advance_to(self, target: int) -> None:
         core, player = self.core, self.player
+        # Recorded changes are no entries of a journal: a replay has none, because the recording itself can be played
+        # again.
         while player is not None and player.next_ms <= target:
             with defer_sigint():
                 core.apply(player.take())
@@ -215,6 +266,7 @@ class VenueHost:
         written = False
         try:
             with defer_sigint():
+                # Written first, like every command. A crash on the way is replayed to the target.
                 self._write([Advance(target)])
                 written = True
             self._advance_to(target)
@@ -239,7 +291,15 @@ class VenueHost:
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
         """Apply actions in order, as one group: the journal writes all of them together before the first is applied.
 
-        Returns the outcome of each, or the exception that refused it.
+        Parameters
+        ----------
+        submissions : sequence of Submission
+            Actions with their signers.
+
+        Returns
+        -------
+        list of Outcome or Exception
+            The outcome of each, or the exception that refused it.
         """
         found: dict[int, Outcome | Exception] = {}
         commands: dict[int, Submit] = {}
@@ -247,12 +307,16 @@ class VenueHost:
             now = self._catch_up()
             for number, each in enumerate(submissions):
                 try:
+                    # Conditions of the gateway (limits, bans) are judged on the same state that the action meets.
                     if each.admit is not None:
                         each.admit(self.core)
                     commands[number] = Submit(now, each.action, each.signer.lower(), *each[2:6])
+                # A refusal of one action must not lose the answers of the others in the group.
                 except Exception as refusal:
                     found[number] = refusal
             for _ in range(2):  # again, because one of the group may have let in the signer of another
+                # Signers are checked before the journal is written. The core checks them again when it applies the
+                # action.
                 strangers = {number: error for number, one in commands.items() if (error := self._stranger(one))}
                 known = [number for number in commands if number not in strangers]
                 found |= zip(known, self._apply_many([commands.pop(number) for number in known]), strict=True)
@@ -269,7 +333,13 @@ class VenueHost:
         return None
 
     def query(self, question: Callable[[Core], T]) -> T:
-        """Return question(core), computed on the current state under the lock."""
+        """Return the answer to a question about the present state, computed under the lock.
+
+        Parameters
+        ----------
+        question : callable
+            Called with the core. It must change nothing.
+        """
         with self.lock:
             self._catch_up()
             answer = question(self.core)
@@ -277,10 +347,25 @@ class VenueHost:
         return answer
 
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
-        """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused.
+        """Apply a control of the core and return its data.
 
         Raises InputError, before there is a command, for arguments that the journal can't store.
+
+        Parameters
+        ----------
+        name : str
+            Name of the control.
+        **args : object
+            Arguments of its rule.
+
+        Raises
+        ------
+        VenueError
+            If it is unknown or refused.
+        InputError
+            If an argument can't be stored by a journal. There is no command then.
         """
+        # Before the lock: values that a journal could not read back must not reach the core either.
         args = plain(args)
         with self.lock:
             outcome = self._apply(Control(self._catch_up(), name, args))
@@ -302,6 +387,7 @@ class VenueHost:
         with defer_sigint():
             try:
                 self._write(commands)
+            # Nothing was written, so nothing is applied: each command has the same answer.
             except Exception as error:
                 return [error for _ in commands]
             for command in commands:
@@ -316,6 +402,7 @@ class VenueHost:
 
     def _write(self, commands: Sequence[Command]) -> None:
         """Record commands before they are applied. When this raises, none of them must be applied."""
+        # After a fork two processes would write to one file.
         check_process(self._process, "this venue")
         if self.record is not None:
             for command in commands:
@@ -332,6 +419,7 @@ class VenueHost:
                 from .feed.hub import Hub
 
                 self._hub = Hub(self, self.faults.feed)
+                # From now on. What happened before is in the first snapshots.
                 self.core.record_events(True)
             return self._hub
 
@@ -339,6 +427,7 @@ class VenueHost:
         """Let time pass automatically (with a real clock) until `stop_running` was called as often as this."""
         with self.lock:
             self._runners += 1
+            # A manual clock has no thread, so that nothing happens between two calls of its user.
             if self._ticker is None and self.clock.runs and not self._closed:
                 self._ticker = Ticker(self.try_catch_up, lambda: self.gateway.execute_delayed(self.now_ms()))
 
@@ -349,6 +438,7 @@ class VenueHost:
             ticker = None
             if not self._runners:
                 ticker, self._ticker = self._ticker, None
+        # Outside the lock: the thread may be waiting for it.
         if ticker is not None:
             ticker.stop()
 
@@ -359,12 +449,16 @@ class VenueHost:
             self._closed, self._runners = True, 0
             ticker, self._ticker = self._ticker, None
             if self.journal is not None:
+                # Under the lock, so that no command comes between the last dump and the end of the file.
                 self.journal.close(self.core)
         if ticker is not None:
             ticker.stop()  # without the lock, which its thread may be waiting for
 
     def state_hash(self) -> str:
-        """Return the hash of the whole state, 64 hex digits. The same seed, commands and times give the same hash."""
+        """Return the hash of the whole state, as 64 hex digits.
+
+        The same seed, commands and times give the same hash.
+        """
         with self.lock:
             slices = self.core.slices()
         return hash_of(slices)
@@ -378,18 +472,32 @@ class VenueHost:
             return self._last_snapshot
 
     def dumped(self) -> bytes:
-        """Return a dump of the present state. While it is encoded, others' requests are answered."""
+        """Return a dump of the present state.
+
+        While it is encoded, others' requests are answered.
+        """
         with self.lock:
             self._catch_up()
             slices = self.core.slices()
         return joined(slices)
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included. Later snapshots are dropped.
+        """Restore the state of a snapshot, clock included.
 
-        Raises VenueError for an unknown number.
+        Later snapshots are dropped.
+
+        Parameters
+        ----------
+        snapshot : int
+            Number that `snapshot` returned.
+
+        Raises
+        ------
+        VenueError
+            If the number is unknown.
         """
         with self.lock:
+            # The bytes are decoded again each time, because the core changes the state that it gets.
             data = self._snapshots.get(snapshot)
             if data is None:
                 known = ", ".join(map(str, self._snapshots)) or "none"
@@ -401,7 +509,15 @@ class VenueHost:
         self._deliver()
 
     def forget(self, snapshot: int) -> None:
-        """Drop a snapshot. An unknown number is no error."""
+        """Drop a snapshot.
+
+        An unknown number is no error.
+
+        Parameters
+        ----------
+        snapshot : int
+            Number that `snapshot` returned.
+        """
         with self.lock:
             self._snapshots.pop(snapshot, None)
 
@@ -416,7 +532,20 @@ class VenueHost:
             self.forget(number)
 
     def restore(self, data: bytes, name: object = "these bytes") -> None:
-        """Continue from a dumped state, clock included. Raises StoredFileError with `name` for what is no dump."""
+        """Continue from a dumped state, clock included.
+
+        Parameters
+        ----------
+        data : bytes
+            Bytes of the dump.
+        name : object, optional
+            Name of the file or source, for errors (default: "these bytes").
+
+        Raises
+        ------
+        StoredFileError
+            If the bytes are no dump. The error has `name`.
+        """
         core = Core.load(data, name)
         with self.lock:
             self._restore(core, data)
@@ -429,7 +558,9 @@ class VenueHost:
             core.record_events(self._hub is not None)
             self.core = core
             if self.player is not None:
+                # The recording continues from the restored time, and not from where it was.
                 self.player.seek(core.state.time)
             self.clock.set(self.core.state.time)
             if self._hub is not None:
+                # Last, because the feed reads the new state.
                 self._hub.resync()

@@ -38,28 +38,68 @@ if TYPE_CHECKING:
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
-    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object. `start` is
-    Unix ms, ISO text or a datetime. A real clock may run `speed` times as fast. `accounts` development masters of the
-    `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
-    `Market`, or None for a venue without participants. `control.market` changes it later. `settle_delay` (a
-    span like "1s") delays the effect of accepted actions. `config` is a whole Genesis instead of the default one. Its
-    seed and time take precedence over `seed` and `start`.
-
-    `journal` is a file to which every command is written before it is answered. An existing file is replayed. The venue
-    continues from its state, and ignores the arguments about the beginning. `sync` is "full" (survives a power failure)
-    or "os" (survives the death of this process, faster). `recover` continues a damaged file from its intact entries.
-    Raises StoredFileError for a damaged one, and VenueError for a file that can't be used.
-
-    `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events). Its levels are
-    everyone's counterparties. Its trades, candles and marks are repeated as recorded. The clock starts with it.
-
-    `idle` says what happens to a running clock's time after the venue was not used for more than an hour. It is
-    simulated, which takes a while, or skipped: prices and participants pause, and all else happens.
-
     Safe to use from several threads: one lock admits one command at a time.
 
-    `control` intervenes (prices, liquidity, funds, faults). `host` is the machinery that runs the core, for programs
-    that read or drive the state itself.
+    Parameters
+    ----------
+    seed : int, optional
+        Seed of all chance. The same seed, commands and times give the same venue (default: 7).
+    clock : {"real", "manual"} or Clock, optional
+        "manual" starts 2026-01-01T00:00:00Z and moves only by `advance` (default: "real").
+    start : str, int, datetime or None, optional
+        First time: Unix ms, ISO text or a datetime (default: now for a real clock, 2026-01-01 for a manual one).
+    speed : float, optional
+        How many times as fast as real time a real clock runs (default: 1.0).
+    accounts : int, optional
+        Number of development masters that are funded, 0 to 1,000 (default: 10).
+    balance : str, int or Decimal, optional
+        USDC of each (default: "10000").
+    mnemonic : str, optional
+        Words that the development accounts are derived from (default: those of development networks).
+    market : str, Market, bool or None, optional
+        Simulated market: "calm", "usual", "stressed" or a `Market`. `None` or False is a venue without participants.
+        `control.market` changes it later (default: "usual").
+    settle_delay : str or int, optional
+        Span after which accepted actions take effect, such as "1s", or in ms (default: "0s").
+    config : Genesis or None, optional
+        Whole genesis in place of the default one. Its seed and time take precedence over `seed` and `start` (default:
+        none).
+    journal : str or Path or None, optional
+        File to which every command is written before it is answered (default: none). An existing file is replayed. The
+        venue continues from its state, and ignores the arguments about the beginning.
+    sync : {"full", "os"}, optional
+        "full" survives a power failure, "os" survives the death of this process and is faster (default: "full").
+    recover : bool, optional
+        True continues a damaged journal from its intact entries (default: `False`).
+    idle : {"simulate", "skip"}, optional
+        What happens to a running clock's time after the venue was not used for more than an hour. It is simulated,
+        which takes a while, or skipped: prices and participants pause, and all else happens (default: "simulate").
+    replay : Events, mapping of str to Events, or None, optional
+        Recording that is the market, `toolkit.research.data.Events`, or symbol → Events (default: none). Its levels are
+        everyone's counterparties. Its trades, candles and marks are repeated as recorded. The clock starts with it.
+
+    Attributes
+    ----------
+    control : Controls
+        Interventions: prices, liquidity, funds, faults.
+    host : VenueHost
+        The machinery that runs the core, for programs that read or drive the state itself.
+
+    Raises
+    ------
+    InputError
+        For an argument that is out of its bounds.
+    StoredFileError
+        For a damaged journal.
+    VenueError
+        For a journal that can't be used.
+
+    Examples
+    --------
+    >>> from toolkit.venue.local import LocalVenue
+    >>> with LocalVenue(clock="manual") as venue:
+    ...     venue.advance("4h")
+    1767240000000
     """
 
     _path = "venue"
@@ -119,15 +159,39 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         until: str | int | datetime | None = None,
         progress: bool | None = None,
     ) -> int:
-        """Let time pass by a `span` ("4h", "90s", a timedelta) or `until` a moment, and return the new time in Unix ms.
+        """Let time pass by a span or until a moment.
+
+        Return the new time, Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
-        forward. Raises InputError for a moment in the past, and for neither or both arguments.
-
-        `progress` shows a bar immediately (True), never (False) or when it takes long (None).
+        forward.
 
         Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
         cell) the venue is in a consistent state at some moment on the way.
+
+        Parameters
+        ----------
+        span : str, int, timedelta or None, optional
+            Time to pass: "4h", "90s", a timedelta, or ms. Either this or `until` is given (default: `None`).
+        until : str, int, datetime or None, optional
+            Moment to reach: ISO text, Unix ms or a datetime (default: `None`).
+        progress : bool or None, optional
+            True shows a bar immediately, False never, `None` when it takes long (default: `None`).
+
+        Returns
+        -------
+        int
+            The new time, Unix ms.
+
+        Raises
+        ------
+        InputError
+            For a moment in the past, and for neither or both arguments.
+
+        Examples
+        --------
+        >>> session.venue.advance("10m")
+        1767226200000
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -140,23 +204,78 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return target
 
     def snapshot(self) -> int:
-        """Keep the whole state, and return the number to `revert` to."""
+        """Keep the whole state, and return the number to `revert` to.
+
+        Returns
+        -------
+        int
+            Number of the snapshot.
+
+        Examples
+        --------
+        >>> number = session.venue.snapshot()
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.venue.revert(number)
+        >>> len(session.positions())
+        0
+        """
         return self.host.snapshot()
 
     def revert(self, snapshot: int) -> None:
-        """Restore a `snapshot`, clock included, and drop later ones. Raises VenueError for an unknown number."""
+        """Restore a snapshot, clock included, and drop later ones.
+
+        Parameters
+        ----------
+        snapshot : int
+            Number that `snapshot` returned.
+
+        Raises
+        ------
+        VenueError
+            If the number is unknown.
+        """
         self.host.revert(snapshot)
 
     def dump(self, path: str | Path) -> None:
-        """Write the whole state to a file at `path`. An existing one is replaced once the new one is complete."""
+        """Write the whole state to a file.
+
+        An existing file is replaced once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         write_file(path, self.host.dumped())
 
     def load(self, path: str | Path) -> None:
-        """Continue from the state dumped to `path`, clock included. Raises StoredFileError if it is no dump."""
+        """Continue from a dumped state, clock included.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `dump` wrote.
+
+        Raises
+        ------
+        StoredFileError
+            If it is no dump, or of another version.
+        """
         self.host.restore(Path(path).read_bytes(), path)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
-        """Return an httpx transport (synchronous and asynchronous) into this venue, from the address `peer`."""
+        """Return an httpx transport into this venue, for synchronous and asynchronous clients.
+
+        Parameters
+        ----------
+        peer : str, optional
+            Address that the requests seem to come from, for limits and faults (default: "in-process").
+
+        Returns
+        -------
+        VenueTransport
+            Transport for `httpx.Client` or `httpx.AsyncClient`.
+        """
         from .api.in_process import VenueTransport
 
         return VenueTransport(self.host.gateway.handle, self.host.clock, peer)
@@ -170,11 +289,26 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         control: bool = False,
         settings: ServeSettings | None = None,
     ) -> AbstractContextManager[Served]:
-        """Return a context manager that serves this venue in a thread, at `port` (default 0: a free one) of `host`.
+        """Return a context manager that serves this venue in a thread.
 
-        With `control` its controls are served as well, to those who send its token (`control_token` of the value).
-        `settings` are the limits and permissions of clients. See `served.boundary.ServeSettings`. A host other than
-        loopback needs `allow_remote=True`.
+        Parameters
+        ----------
+        port : int, optional
+            TCP port (default: 0, a free one).
+        host : str, optional
+            Address to listen at (default: "127.0.0.1").
+        allow_remote : bool, optional
+            True allows a host other than loopback (default: `False`).
+        control : bool, optional
+            True serves the controls as well, to those who send the token (`control_token` of the value) (default:
+            `False`).
+        settings : ServeSettings or None, optional
+            Limits and permissions of clients, see `served.boundary.ServeSettings` (default: the usual ones).
+
+        Returns
+        -------
+        context manager of Served
+            Its value has `url` and `control_token`. The server stops at the end of the block.
         """
         from .served.server import running
         from .served.venue_routes import open_routes, open_state_routes

@@ -76,7 +76,7 @@ def test_every_tool_declares_its_parameters_types_choices_and_hints(session: Ses
     assert place["inputSchema"]["properties"]["tif"] == {
         "type": "string",
         "enum": ["GTC", "IOC", "FOK", "POST_ONLY"],
-        "description": "default GTC, of market orders IOC",
+        "description": "Time in force (default: GTC, of market orders IOC).",
     }
     assert place["description"].startswith("Place an order. The same key is the same order")
 

@@ -24,7 +24,13 @@ from ...wallet import Wallet
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+    """Add the command's arguments.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of the command.
+    """
     add = parser.add_argument
     add("--env", default="local", choices=sorted(PRESETS), help="environment (local)")
     add("--limits", type=Path, metavar="FILE", help="TOML file of limits (Testnet needs one)")
@@ -35,7 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until standard input ends, and return 0."""
+    """Serve until standard input ends, and return 0.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+    """
     from ...extras import need
 
     need("mcp")
@@ -55,12 +67,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def open_for_agents(args: argparse.Namespace) -> Session:
-    """Return the session that an agent may use. Raises InputError for Testnet without limits that bound positions."""
+    """Return the session that an agent may use.
+
+    Parameters
+    ----------
+    args : Namespace
+        Parsed arguments of the command.
+
+    Raises
+    ------
+    InputError
+        For Testnet without limits that bound positions.
+    """
     limits = None if args.limits is None else read_limits(args.limits)
     account: Any = int(args.account) if str(args.account).isdigit() else args.account
     if args.env == "local":
         where: dict[str, Any] = {"base_url": args.url} if args.url else {"clock": args.clock, "seed": args.seed}
         return connect("local", account=account, limits=limits, **where)
+    # Without a wallet nothing can be signed, whatever an agent asks for.
     if args.env == "mainnet":
         return connect("mainnet", account=account)
     if limits is None or (limits.max_notional is None and limits.max_position is None):
@@ -70,7 +94,18 @@ def open_for_agents(args: argparse.Namespace) -> Session:
 
 
 def read_limits(path: Path) -> Limits:
-    """Return the limits of a TOML file. Raises InputError for what is no TOML, and for unknown names and bad values."""
+    """Return the limits of a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, with the names of `toolkit.Limits`.
+
+    Raises
+    ------
+    InputError
+        For what is no TOML, for unknown names and bad values.
+    """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

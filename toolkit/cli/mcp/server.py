@@ -35,7 +35,18 @@ _JSON = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def build(session: Session) -> Server[Any]:
-    """Return the server with the tools of a session. Raises MissingPackage without the extra `mcp`."""
+    """Return the server with the tools of a session.
+
+    Parameters
+    ----------
+    session : Session
+        Session that the agent may use.
+
+    Raises
+    ------
+    MissingPackage
+        Without the extra `mcp`.
+    """
     need("mcp")
     import anyio
     from mcp import types
@@ -56,10 +67,18 @@ def build(session: Session) -> Server[Any]:
 
 
 def declared(tools: Tools, name: str) -> dict[str, Any]:
-    """Return the declaration of a tool, as MCP has it."""
+    """Return the declaration of a tool, as MCP has it.
+
+    Parameters
+    ----------
+    tools : Tools
+        Tools of a session.
+    name : str
+        Name of the tool.
+    """
     method = getattr(tools, name)
-    summary, _, lines = inspect.cleandoc(method.__doc__).partition("\n\n")
-    about = dict(line.split(": ", 1) for line in lines.splitlines())
+    summary, about = _documented(method)
+    about = _documented(order_of)[1] | about
     properties: dict[str, Any] = {}
     for one, (kind, _) in _parameters(method).items():
         choices = {"enum": list(get_args(kind))} if get_origin(kind) is Literal else {}
@@ -72,7 +91,19 @@ def declared(tools: Tools, name: str) -> dict[str, Any]:
 
 
 def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-    """Call a tool, and return its answer as JSON, or its error as a sentence, and whether it is an error."""
+    """Call a tool.
+
+    Return its answer as JSON, or its error as a sentence, and whether it is an error.
+
+    Parameters
+    ----------
+    tools : Tools
+        Tools of a session.
+    name : str
+        Name of the tool.
+    arguments : mapping of str to object
+        Arguments of the call by name, as the agent gave them.
+    """
     try:
         if name not in tools.names():
             raise InputError(f"there is no tool {name!r} here. There are {', '.join(tools.names())}", field="name")
@@ -84,6 +115,19 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
         # Its text may hold anything, so the agent sees its kind only, and the operator all of it.
         print(blanked("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
         return f"the tool failed ({type(error).__name__}). The operator's log says why", True
+
+
+def _documented(function: Any) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says of a function, and of each parameter: its text without the line of the type."""
+    head, _, rest = inspect.cleandoc(function.__doc__).partition("\n\nParameters\n----------\n")
+    about: dict[str, str] = {}
+    name = ""
+    for line in rest.partition("\n\n")[0].splitlines():
+        if line.startswith(" "):
+            about[name] = f"{about.get(name, '')} {line.strip()}".strip()
+        else:
+            name = line.partition(" : ")[0]
+    return " ".join(head.split()), about
 
 
 def _parameters(method: Any) -> dict[str, tuple[Any, bool]]:

@@ -21,7 +21,19 @@ RULES: dict[str, Callable[[float, float, list[float]], float]] = {
 
 
 class Named(Strategy):
-    """A strategy by its rule: `fast` and `slow` are bars, `share` is that of equity in the position, 0 to 1."""
+    """A strategy by its rule.
+
+    Attributes
+    ----------
+    rule : str
+        Name of the rule, a key of RULES (default: "sma-cross").
+    fast : int
+        Bars of the fast average (default: 10).
+    slow : int
+        Bars of the slow average, or of the range (default: 30).
+    share : float
+        Part of equity in the position, above 0, at most 1 (default: 0.5).
+    """
 
     rule = "sma-cross"
     fast = 10
@@ -29,7 +41,13 @@ class Named(Strategy):
     share = 0.5
 
     def checked(self) -> Named:
-        """Return itself. Raises InputError for an unknown rule, and for numbers out of bounds."""
+        """Return itself, if its numbers are within their bounds.
+
+        Raises
+        ------
+        InputError
+            For an unknown rule, and for numbers out of bounds.
+        """
         if self.rule not in RULES:
             what = f"rule {self.rule!r} is not known. There are {', '.join(RULES)}"
             raise InputError(what, field="rule", rule="known", nearest=tuple(RULES))
@@ -41,10 +59,26 @@ class Named(Strategy):
         return self
 
     def on_start(self, ctx: Any) -> None:
+        """Begin the averages of the rule.
+
+        Parameters
+        ----------
+        ctx : object
+            Context of the strategy.
+        """
         kind = EMA if self.rule == "ema-cross" else SMA
         self._averages, self._closes = (kind(self.fast), kind(self.slow)), list[float]()
 
     def on_bar(self, ctx: Any, bar: Any) -> None:
+        """Set the position by the rule, once there are enough bars.
+
+        Parameters
+        ----------
+        ctx : object
+            Context of the strategy.
+        bar : object
+            Closed bar.
+        """
         fast, slow = (average.update(bar.close) for average in self._averages)
         self._closes = [*self._closes[-self.slow :], bar.close]
         if len(self._closes) > self.slow and (side := RULES[self.rule](fast, slow, self._closes)):

@@ -1,7 +1,7 @@
 """The tools of an agent: a session's reads, orders that a repeated call does not repeat, backtests, and the stop.
 
-A tool is a method of `Tools`. Its signature is its schema. Its docstring is what the agent reads, with a line `name: …`
-for a parameter. `**order` stands for the parameters of `order_of`.
+A tool is a method of `Tools`. Its signature is its schema. The agent reads the description of its docstring, and that
+of each parameter. `**order` stands for the parameters of `order_of`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class Tools:
 
     Calls may come from several threads. Those that place orders run one at a time, so that of two with the same key the
     second finds the order of the first.
+
+    Parameters
+    ----------
+    session : Session
+        Session that the agent may use.
     """
 
     READING = ("products", "prices", "candles", "book", "account", "orders", "fills", "backtest", "luck")
@@ -68,8 +73,14 @@ class Tools:
     def candles(self, symbol: str, interval: str = "1h", limit: int = 50) -> Any:
         """The last candles of a product, oldest first.
 
-        interval: length, such as 1m, 15m, 1h or 1d
-        limit: 1 to 200
+        Parameters
+        ----------
+        symbol : str
+            Product symbol.
+        interval : str, optional
+            Length of a candle, such as 1m, 15m, 1h or 1d (default: "1h").
+        limit : int, optional
+            Number of candles, 1 to 200 (default: 50).
         """
         most = _bounded("limit", limit, MOST_ROWS)
         return _rows(self._session.klines(symbol, interval, limit=most, progress=False, index=None), CANDLE)
@@ -77,7 +88,12 @@ class Tools:
     def book(self, symbol: str, depth: int = 10) -> Any:
         """The order book of a product.
 
-        depth: levels a side, 1 to 50
+        Parameters
+        ----------
+        symbol : str
+            Product symbol.
+        depth : int, optional
+            Levels a side, 1 to 50 (default: 10).
         """
         return _rows(self._session.order_book(symbol, _bounded("depth", depth, 50)))
 
@@ -99,7 +115,12 @@ class Tools:
     def orders(self, symbol: str | None = None, limit: int = 20) -> Any:
         """The orders of the last 7 days with their outcome, newest last.
 
-        limit: 1 to 200
+        Parameters
+        ----------
+        symbol : str or None, optional
+            Product symbol (default: all products).
+        limit : int, optional
+            Number of orders, 1 to 200 (default: 20).
         """
         found = self._session.orders(symbol, "7d", progress=False).sort_values("order_id")
         return _rows(found.tail(_bounded("limit", limit, MOST_ROWS)), ORDER)
@@ -107,7 +128,12 @@ class Tools:
     def fills(self, symbol: str | None = None, limit: int = 20) -> Any:
         """The fills of the last 7 days, newest last.
 
-        limit: 1 to 200
+        Parameters
+        ----------
+        symbol : str or None, optional
+            Product symbol (default: all products).
+        limit : int, optional
+            Number of fills, 1 to 200 (default: 20).
         """
         found = self._session.fills(symbol, "7d", progress=False).sort_values("time")
         return _rows(found.tail(_bounded("limit", limit, MOST_ROWS)), FILL)
@@ -116,13 +142,26 @@ class Tools:
         self, rule: str, symbol: str, interval: str = "1h", days: int = 30, fast: int = 10, slow: int = 30,
         share: float = 0.5,
     ) -> Any:  # fmt: skip
-        """Backtest a strategy on the last days of candles, with fees and funding. Each different one is a trial.
+        """Backtest a strategy on the last days of candles, with fees and funding.
 
-        rule: sma-cross, ema-cross, breakout, reversion or hold
-        days: 1 to 60
-        fast: bars, below slow
-        slow: bars, at most 500
-        share: of equity in the position, above 0, at most 1
+        Each different one is a trial.
+
+        Parameters
+        ----------
+        rule : str
+            Name of the rule: sma-cross, ema-cross, breakout, reversion or hold.
+        symbol : str
+            Product symbol.
+        interval : str, optional
+            Length of a bar, such as 1h (default: "1h").
+        days : int, optional
+            Length of the test, 1 to 60 days (default: 30).
+        fast : int, optional
+            Bars of the fast average, below slow (default: 10).
+        slow : int, optional
+            Bars of the slow average, at most 500 (default: 30).
+        share : float, optional
+            Part of equity in the position, above 0, at most 1 (default: 0.5).
         """
         from ...research import backtest
         from .strategies import Named
@@ -142,7 +181,15 @@ class Tools:
         return {"trials": len(trials), "best": trials.frame()["sharpe"].max(), "best_without_skill": chance}
 
     def preview(self, **order: Any) -> Any:
-        """Check an order by all rules and limits. Nothing is signed or sent. Parameters as in place, without key."""
+        """Check an order by all rules and limits.
+
+        Nothing is signed or sent. Parameters as in place, without key.
+
+        Parameters
+        ----------
+        **order : object
+            Parameters of `order_of`, without a client id.
+        """
         made = order_of(**order)
         try:
             self._session.intents.prepare(made)
@@ -153,15 +200,16 @@ class Tools:
         return {"order": made.entry.describe(), "passes": True, "problems": []}
 
     def place(self, key: str, **order: Any) -> Any:
-        """Place an order. The same key is the same order, however often it is called: in doubt repeat the call.
+        """Place an order.
 
-        key: your name of this decision, 1 to 64 characters. A new decision needs a new key
-        quantity: base units, a multiple of step_size
-        price: USDC, a multiple of tick_size. None is a market order
-        tif: default GTC, of market orders IOC
-        reduce_only: only reduce the position
-        take_profit: trigger price in USDC
-        stop_loss: trigger price in USDC
+        The same key is the same order, however often it is called: in doubt repeat the call.
+
+        Parameters
+        ----------
+        key : str
+            Your name of this decision, 1 to 64 characters. A new decision needs a new key.
+        **order : object
+            Parameters of `order_of`, without a client id.
         """
         made = order_of(**order, cl_ord_id=self._id(key))
         with self._lock:
@@ -171,7 +219,19 @@ class Tools:
         return _outcome(found, repeated=True)
 
     def cancel(self, key: str | None = None, order_id: str | None = None, symbol: str | None = None) -> Any:
-        """Cancel one order, by key or order_id, or all of a symbol. One that has ended stays as it is."""
+        """Cancel one order, by key or order_id, or all of a symbol.
+
+        One that has ended stays as it is.
+
+        Parameters
+        ----------
+        key : str or None, optional
+            Key of the order in place (default: none).
+        order_id : str or None, optional
+            Number of the order (default: none).
+        symbol : str or None, optional
+            Product symbol, whose orders are all cancelled (default: none).
+        """
         if (many := sum(map(bool, (key, order_id, symbol)))) != 1:
             raise InputError(f"cancel takes one of key, order_id and symbol, not {many}", field="key", rule="one")
         if symbol:
@@ -187,7 +247,12 @@ class Tools:
     def close(self, key: str, symbol: str) -> Any:
         """Close the position of a product at market, reduce-only: one order for each leg, none without a position.
 
-        key: as in place. The same key closes once
+        Parameters
+        ----------
+        key : str
+            As in place. The same key closes once.
+        symbol : str
+            Product symbol.
         """
         held = {row["side"]: row for row in self._session.positions(symbol, exact=True).to_dict("records")}
         made = []
@@ -203,13 +268,24 @@ class Tools:
         return made
 
     def stop(self, reason: str) -> Any:
-        """Stop trading: end parent orders and runs, cancel all orders, refuse new ones. Only a person can resume."""
+        """Stop trading: end parent orders and runs, cancel all orders, refuse new ones.
+
+        Only a person can resume.
+
+        Parameters
+        ----------
+        reason : str
+            Why, in words.
+        """
         return _rows(self._session.limits.stop(reason))
 
     def advance(self, span: str) -> Any:
         """Let time pass on the local venue.
 
-        span: such as 30s, 15m or 4h, at most 7d
+        Parameters
+        ----------
+        span : str
+            Time to pass, such as 30s, 15m or 4h, at most 7d.
         """
         venue = self._session._local
         if venue is None or venue.host.clock.runs:
@@ -265,7 +341,34 @@ def order_of(
     stop_loss: str | None = None,
     cl_ord_id: Any = None,
 ) -> Order | Bracket:
-    """Return the order of a call. Raises InputError."""
+    """Return the order of a call.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol.
+    side : {"BUY", "SELL"}
+        BUY or SELL.
+    quantity : str
+        Base units, a multiple of step_size.
+    price : str or None, optional
+        USDC, a multiple of tick_size (default: a market order).
+    tif : {"GTC", "IOC", "FOK", "POST_ONLY"} or None, optional
+        Time in force (default: GTC, of market orders IOC).
+    reduce_only : bool, optional
+        True only reduces the position (default: `False`).
+    take_profit : str or None, optional
+        Trigger price in USDC (default: none).
+    stop_loss : str or None, optional
+        Trigger price in USDC (default: none).
+    cl_ord_id : object, optional
+        Client id of the order (default: none).
+
+    Raises
+    ------
+    InputError
+        If the order breaks a rule that needs no product.
+    """
     options: dict[str, Any] = {"tif": tif, "reduce_only": reduce_only or None, "tp": take_profit, "sl": stop_loss}
     return order(symbol, side, quantity, price, cl_ord_id=cl_ord_id, **options)
 

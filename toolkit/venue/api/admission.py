@@ -36,15 +36,31 @@ OPTIONAL = tuple(name for name, action in ACTIONS.items() if action.optional)
 
 
 class SlidingWindow:
-    """Counts requests by key over a span of time. Its memory is bounded: see KEYS, and `count` of the limits."""
+    """Counts requests by key over a span of time.
+
+    Its memory is bounded: see `KEYS`, and `count` of the limits.
+    """
 
     def __init__(self) -> None:
         self._times_ms: dict[Hashable, deque[int]] = {}
         """Times of the last requests. The key that was counted last is the last one."""
 
     def wait_ms(self, key: Hashable, limit: Limit, now: int) -> int:
-        """Count a request at `now` (ms) and return 0. Beyond the limit return the ms until one is accepted instead."""
+        """Count a request, and return how many ms to wait until it is accepted.
+
+        It is 0 for an accepted one. A request beyond the limit is not counted.
+
+        Parameters
+        ----------
+        key : Hashable
+            What is limited, such as an address.
+        limit : Limit
+            Number of requests, and the span in ms in which they are counted.
+        now : int
+            Time in ms.
+        """
         times = self._times_ms[key] = self._times_ms.pop(key, deque())
+        # The key that was counted longest ago is forgotten, or addresses that never return would fill the memory.
         if len(self._times_ms) > KEYS:
             del self._times_ms[next(iter(self._times_ms))]
         while times and times[-1] > now:  # counted before a revert set the clock back
@@ -60,7 +76,7 @@ class SlidingWindow:
 class Admission:
     """Refuses requests before the check of authority.
 
-    `claims` is the limit of faucetClaim for each address, `claimed_accounts` how many accounts may have done nothing
+    `claims` is the limit of faucetClaim for each address. `claimed_accounts` is how many accounts may have done nothing
     but claim. Sessions in the venue's process have neither.
     """
 
@@ -72,24 +88,60 @@ class Admission:
         """The number of transactions at the last claim of a new account, and how many were admitted since."""
 
     def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
-        """Raise WireError 40006, 40281, 40280 or 40220 for a request that an emergency or a limit refuses.
+        """Refuse a request because of an emergency or a limit.
 
-        `action` is "" for a query. `vault` is the address in vaultAddress.
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue, with its rules in force.
+        peer : str
+            Address of the caller.
+        action : str
+            Type of the action, "" for a query.
+        signer : str
+            Recovered address in lower case, "" for a query.
+        vault : str, optional
+            Address in vaultAddress, in lower case (default: "").
+
+        Raises
+        ------
+        WireError
+            With code 40006, 40281, 40280 or 40220, if the request is refused.
         """
         lab = core.state.laboratory
+        # First: a closed location gets no other answer, whatever it asks for.
         if lab.closed and ("" in lab.closed or peer in lab.closed):
             raise WireError(LOCATION, "location is not supported")
         if lab.banned and signer:
+            # An agent must not trade for a banned master, and a banned agent not for others.
             for address in (signer, *permissions.acts_for(core, action, signer), vault):
                 if address in lab.banned:
                     raise WireError(BANNED, f"address {address} is banned")
         if action in lab.disabled:
             raise WireError(DISABLED, f"{action} is switched off for now")
+        # Last, so that a refused request uses up no limit.
         if lab.limits:
             self._count(core, peer, action, signer)
 
     def check_program(self, core: Core, peer: str, action: str, signer: str) -> None:
-        """Raise WireError 40280 for an optional action that is closed, and as `_check_claim` for a claim."""
+        """Refuse an action whose program is closed, or a claim beyond its limits.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue, with its rules in force.
+        peer : str
+            Address of the caller.
+        action : str
+            Type of the action.
+        signer : str
+            Recovered address in lower case.
+
+        Raises
+        ------
+        WireError
+            With code 40280 for a closed program or used up accounts, 40220 for an address that claimed too often.
+        """
         if action in OPTIONAL and action not in core.state.laboratory.opened:
             how = f'with `toolkit venue --open {action}` or venue.control.enable("{action}")'
             raise WireError(DISABLED, f"{action} is closed here. Who runs this venue opens it, {how}")
@@ -97,7 +149,15 @@ class Admission:
             self._check_claim(core, peer, signer)
 
     def may_examine(self, core: Core, peer: str) -> bool:
-        """Return whether the mistake of a refused signature is searched for."""
+        """Return whether the mistake of a refused signature is searched for.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue, with its rules in force.
+        peer : str
+            Address of the caller.
+        """
         return peer in IN_PROCESS or not self._examined.wait_ms(peer, EXAMINED, core.state.time)
 
     def _check_claim(self, core: Core, peer: str, signer: str) -> None:
@@ -110,6 +170,7 @@ class Admission:
             text = f"{peer} has sent {limit.count} faucetClaim requests within {limit.span // 60_000} minutes, the most"
             again = f"The next one is accepted in {-(-wait // 1000)} s, at {time_text(now + wait)} of the venue's time"
             raise WireError(RATE_LIMITED, f"{text} that this venue takes from one address. {again}")
+        # Only a new account takes space that is never given back.
         if signer in core.state.accounts:
             return
         step, admitted = core.state.transactions, 0
@@ -144,10 +205,19 @@ def _has_only_claimed(core: Core, account: VenueAccount) -> bool:
 
 
 def mistaken(core: Core, signer: str, alternatives: Iterable[Alternative]) -> WireError | None:
-    """Return the refusal of a request that was signed for something else than this venue verifies, else None.
+    """Return the refusal of a request that was signed for something else than this venue verifies.
 
-    `alternatives` are the signers that the request has under the usual mistakes, the likeliest first. If one of them is
-    known here, it signed the request: another `signer` was recovered, and nobody signs in a known name by chance.
+    If one of the alternatives is known here, it signed the request: a signature does not give a known address by
+    chance. Without such a one it returns `None`.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, with its rules in force.
+    signer : str
+        Recovered address in lower case.
+    alternatives : iterable of Alternative
+        Signers that the request has under the usual mistakes, the likeliest first.
     """
     for each in alternatives:
         if what := permissions.known_as(core, each.signer):

@@ -50,9 +50,23 @@ Query = Sequence[tuple[str, str]]
 class Answer(NamedTuple):
     """An HTTP answer of the venue.
 
-    `broken` is "" for an answer that arrives. Otherwise "refused" (the request never reached the venue), "disconnect"
-    (the connection broke before an answer) or "timeout" (no answer at all). `delay` is in seconds. The transport or
-    server that delivers the answer waits for it.
+    Attributes
+    ----------
+    status : int
+        HTTP status.
+    body : bytes
+        Bytes of the body.
+    headers : mapping of str to str
+        Headers of the answer.
+    broken : str
+        "" for an answer that arrives. Otherwise "refused" (the request never reached the venue), "disconnect" (the
+        connection broke before an answer) or "timeout" (no answer at all).
+    delay : float
+        Seconds for which the transport or server waits before it delivers the answer (default: 0.0).
+    action : str
+        Type of the action, for a log.
+    signer : str
+        Recovered address, for a log.
     """
 
     status: int
@@ -68,8 +82,27 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One HTTP request as plain values, see `Gateway.handle`. `action`, `signer` and `vault` are set before
-    `on_authenticated` is called."""
+    """One HTTP request as plain values.
+
+    `action`, `signer` and `vault` are set before `on_authenticated` is called.
+
+    Attributes
+    ----------
+    method : str
+        HTTP method.
+    path : str
+        Path without the query.
+    query : Query or str
+        Parameters as pairs of name and value, or the raw query text.
+    body : bytes
+        Bytes of the body.
+    peer : str
+        Address of the caller.
+    action : str
+        Type of the action, "" for a query.
+    signer : str
+        Recovered address, "" for a query.
+    """
 
     method: str
     path: str
@@ -104,7 +137,25 @@ Route = Callable[[Incoming], Answer]
 
 
 class Submission(NamedTuple):
-    """A verified action on its way to the core. `admit` may refuse it, under the venue's lock, before it is applied."""
+    """A verified action on its way to the core.
+
+    Attributes
+    ----------
+    action : dict of str to object
+        The action as JSON.
+    signer : str
+        Recovered address.
+    nonce : int
+        Nonce of the envelope, in ms.
+    expiry_after : int or None
+        Last time at which it may be executed, Unix ms, `None` without end.
+    vault : str or None
+        Vault that the request acts for, `None` for none.
+    digest : bytes
+        Hash of the signed data.
+    admit : callable or None
+        May refuse it, under the venue's lock, before it is applied. `None` admits it.
+    """
 
     action: dict[str, Any]
     signer: str
@@ -130,13 +181,48 @@ class Host(Protocol):
     def lock(self) -> AbstractContextManager[Any]: ...
     @property
     def speed(self) -> float: ...
-    def now_ms(self) -> int: ...
-    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
-    def query(self, question: Callable[[Core], T]) -> T: ...
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
-    def catch_up(self) -> int: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
+    def now_ms(self) -> int:
+        """Return the venue's time, Unix ms."""
+
+    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
+        """Apply actions in order, as one group.
+
+        Return the outcome of each, or its exception.
+
+        Parameters
+        ----------
+        submissions : sequence of Submission
+            Verified actions.
+        """
+
+    def query(self, question: Callable[[Core], T]) -> T:
+        """Return the answer to a question about the present state, computed under the lock.
+
+        Parameters
+        ----------
+        question : callable
+            Called with the core. It must change nothing.
+        """
+
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+        """Apply a control of the core and return its data.
+
+        Parameters
+        ----------
+        name : str
+            Name of the control.
+        **args : object
+            Arguments of its rule.
+        """
+
+    def catch_up(self) -> int:
+        """Advance the core to the clock's time, and return that time."""
+
+    def start_running(self) -> None:
+        """Let time pass automatically until `stop_running` was called as often as this."""
+
+    def stop_running(self) -> None:
+        """End one `start_running`."""
 
 
 class RequestInterceptor(Protocol):
@@ -147,20 +233,70 @@ class RequestInterceptor(Protocol):
         """False lets every request pass without further calls."""
 
     def due(self, now_ms: int) -> list[Incoming]:
-        """Remove and return the held-back requests that arrive by now."""
+        """Remove and return the held-back requests that arrive by now.
+
+        Parameters
+        ----------
+        now_ms : int
+            Present time, Unix ms.
+        """
 
     def on_request(self, incoming: Incoming) -> None:
-        """Called first. Raises FaultTriggered to stop the request."""
+        """Process a request that came in.
+
+        It is called first.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+
+        Raises
+        ------
+        FaultTriggered
+            To stop the request.
+        """
 
     def on_authenticated(self, core: Core, incoming: Incoming) -> None:
-        """Called once action and signer are known, before the command. Raises FaultTriggered to stop it."""
+        """Process a request whose action and signer are known.
+
+        It is called before the command.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        incoming : Incoming
+            The request.
+
+        Raises
+        ------
+        FaultTriggered
+            To stop the request.
+        """
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer to deliver, `again` executes the same request a second time."""
+        """Return the answer to deliver.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+        answer : Answer
+            Answer of the venue.
+        again : callable
+            Executes the same request a second time.
+        """
 
 
 class FaultTriggered(Exception):
-    """A scripted fault stops a request. Its client gets `answer`."""
+    """A scripted fault stops a request.
+
+    Parameters
+    ----------
+    answer : Answer
+        Answer that its client gets.
+    """
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("scripted fault")
@@ -168,25 +304,72 @@ class FaultTriggered(Exception):
 
 
 class Hooks:
-    """Extension points for faults, limits and refusals of a user's own. This base class lets everything pass."""
+    """Extension points for faults, limits and refusals of a user's own.
+
+    This base class lets everything pass.
+    """
 
     def on_request(self, incoming: Incoming) -> Answer | None:
-        """Return an answer to send immediately (nothing is executed), or None to continue."""
+        """Return an answer to send immediately, or `None` to continue.
+
+        With an answer nothing is executed.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+        """
         return None
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
-        """Called with the action and the recovered signer ("" for queries), before it is applied, `now` in ms.
+        """Process a request whose action and signer are known, before it is applied.
 
         Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse the request.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request, with the recovered signer ("" for queries).
+        now : int
+            Time of the venue, Unix ms.
+
+        Raises
+        ------
+        WireError
+            To refuse the request, with code 40006, 40220, 40231, 40280 or 40281.
         """
 
     def on_response(self, incoming: Incoming, answer: Answer) -> Answer:
-        """Called after the command was applied. Return the answer to send."""
+        """Return the answer to send.
+
+        It is called after the command was applied.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+        answer : Answer
+            Answer of the venue.
+        """
         return answer
 
 
 def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
-    """Return an answer in the venue's envelope {code, message, data}. Lone surrogates in the message become "?"."""
+    """Return an answer in the venue's envelope {code, message, data}.
+
+    Lone surrogates in the message become "?".
+
+    Parameters
+    ----------
+    status : int
+        HTTP status.
+    code : int
+        Code of the answer, 0 for success.
+    message : str
+        Reason in words.
+    data : object, optional
+        Data of the answer, ready for JSON (default: `None`).
+    """
     try:
         body = msgspec.json.encode({"code": code, "message": message, "data": data})
     except UnicodeEncodeError:
@@ -196,12 +379,28 @@ def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
 
 
 def http_error(status: int, message: str, data: Any = None) -> Answer:
-    """Return an answer whose code is its HTTP status: what the server refuses, not the exchange."""
+    """Return an answer whose code is its HTTP status: what the server refuses, not the exchange.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status.
+    message : str
+        Reason in words.
+    data : object, optional
+        Data of the answer, ready for JSON (default: `None`).
+    """
     return enveloped(status, status, message, data)
 
 
 def too_large(length: int) -> Answer:
-    """Return the answer to a body over the limit."""
+    """Return the answer to a body over the limit.
+
+    Parameters
+    ----------
+    length : int
+        Length of the body in bytes.
+    """
     return http_error(413, f"the body has {length} bytes or more. At most {MAX_BODY} are accepted")
 
 
@@ -212,6 +411,13 @@ class Gateway:
     addresses and are answered 40204. The checks have this order: form (40003), action type (40201), signature (40204
     when no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220). Then come the authority of
     the signer (40204), nonce (40207), expiry (40208), and last the rules of the action (40230).
+
+    Parameters
+    ----------
+    venue : Host
+        The venue whose requests it answers.
+    faults : RequestInterceptor
+        Scripted faults of requests.
     """
 
     def __init__(self, venue: Host, faults: RequestInterceptor) -> None:
@@ -219,29 +425,62 @@ class Gateway:
         self.faults = faults
         self.hooks = Hooks()
         self.admission = Admission()
+        # Looked up before the queries, so a route could hide one. Only the server registers any.
         self.routes: dict[str, Route] = {}
         """Further paths, path → function. A venue that is served with controls registers them here."""
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
-        """Answer one request. `query` is a list of pairs or the raw query text. `peer` is the caller's address.
+        """Answer one request.
 
-        Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
+        It never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
+
+        Parameters
+        ----------
+        method : str
+            HTTP method.
+        path : str
+            Path without the query.
+        query : Query or str, optional
+            Parameters as pairs of name and value, or the raw query text (default: none).
+        body : bytes, optional
+            Bytes of the body (default: empty).
+        peer : str, optional
+            Address of the caller (default: "").
         """
         return self.handle_many([Incoming(method, path, query, body, peer)])[0]
 
     def handle_many(self, requests: Sequence[Incoming]) -> list[Answer]:
-        """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
+        """Answer several requests as one group: its actions are applied in order, after one write of the journal.
+
+        Parameters
+        ----------
+        requests : sequence of Incoming
+            The requests, in order.
+        """
         return self.finish([self.start(request) for request in requests])
 
     def start(self, incoming: Incoming) -> Started:
-        """Do the part of a request that takes no lock: read an action, and recover its signer."""
+        """Do the part of a request that takes no lock: read an action, and recover its signer.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+        """
         incoming.method = incoming.method.upper()
         found = self._begin(incoming)
         return incoming, found if isinstance(found, Submission) else self._respond(incoming, found)
 
     def finish(self, group: Sequence[Started]) -> list[Answer]:
-        """Answer requests that were started, as `handle_many` does."""
+        """Answer requests that were started, as `handle_many` does.
+
+        Parameters
+        ----------
+        group : sequence of Started
+            What `start` returned for each request.
+        """
         submissions = [found for _, found in group if isinstance(found, Submission)]
+        # The lock is taken once for the whole group. Signatures were recovered before, outside of it.
         outcomes = iter(self.venue.submit_many(submissions) if submissions else ())
         return [
             self._respond(incoming, self._explained(incoming, found, next(outcomes)))
@@ -264,7 +503,15 @@ class Gateway:
             return mistaken(self.venue.core, submission.signer, alternatives) or outcome
 
     def execute_delayed(self, now_ms: int) -> None:
-        """Execute the requests that a fault held back until now. Their answers are dropped."""
+        """Execute the requests that a fault held back until now.
+
+        Their answers are dropped.
+
+        Parameters
+        ----------
+        now_ms : int
+            Present time, Unix ms.
+        """
         for delayed in self.faults.due(now_ms):
             self.handle_many([delayed])
 
@@ -292,25 +539,31 @@ class Gateway:
                 found = Outcome(found.code, found.message, found.data, found.status)
             if isinstance(found, Outcome):
                 found = _naming_signer(incoming, found)
+                # Hooks see answers only, so an outcome becomes one first.
                 found = enveloped(found.status, found.code, found.message, found.data)
                 found = self.hooks.on_response(incoming, found)
             elif isinstance(found, Exception) and not isinstance(found, FaultTriggered):
                 found = self.hooks.on_response(incoming, refusal(found))
+            # The answer of a fault is delivered as it is: no hook and no second fault may change it.
             if isinstance(found, FaultTriggered):
                 answer = found.answer
             elif not incoming.exempt_from_faults:
+                # The second copy of a duplicated request meets no fault, or it could be duplicated without end.
                 again = incoming.exempt_copy()
                 answer = self.faults.on_response(incoming, found, lambda: self.handle_many([again])[0])
             else:
                 answer = found
         except Exception as error:
             answer = refusal(error)
+        # A client compares its clock with this, because the venue's time need not be that of the day.
         headers = {**answer.headers, "x-venue-time": str(self.venue.now_ms())}
+        # A client that waits for the venue's time must know how fast it passes.
         if self.venue.speed != 1:
             headers["x-venue-speed"] = f"{self.venue.speed:g}"
         return answer._replace(headers=headers, action=incoming.action, signer=incoming.signer)
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
+        # Emergencies and limits come before faults, so that a scripted fault can't hide a ban.
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
         if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
@@ -320,6 +573,7 @@ class Gateway:
     def _route(self, incoming: Incoming) -> Submission | Answer:
         try:
             path = incoming.path
+            # Before parsing: a large body must not cost more than its length.
             if len(incoming.body) > MAX_BODY:
                 return too_large(len(incoming.body))
             if path == EXCHANGE_PATH:
@@ -342,6 +596,7 @@ class Gateway:
         incoming.action = request.type
         verified = signing.verify(request, LOCAL.chain)
         incoming.signer = verified.signer
+        # The action is read and its signer recovered here, without the lock. Both need only the bytes.
         incoming.vault = (request.vault_address or "").lower()
 
         def alternatives() -> Iterable[signing.Alternative]:
@@ -367,6 +622,7 @@ class Gateway:
     def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
         from . import info_answers as info
 
+        # Parameters are checked before the lock is taken.
         values, long = endpoint.parse(incoming.pairs), endpoint.name in info.LONG
 
         def data(core: Core) -> Any:
@@ -405,9 +661,16 @@ def _naming_signer(incoming: Incoming, outcome: Outcome) -> Outcome:
 
 
 def refusal(error: Exception) -> Answer:
-    """Return the answer to a request that ended in an error, expected or not."""
+    """Return the answer to a request that ended in an error, expected or not.
+
+    Parameters
+    ----------
+    error : Exception
+        What the request ended with.
+    """
     if isinstance(error, WireError):
         return enveloped(error.status, error.code, error.message, error.data)
+    # These two come before InputError, of which they are kinds.
     if isinstance(error, UnknownAction):
         return enveloped(200, UNSUPPORTED, f"unsupported action type: {error}")
     if isinstance(error, BadSignature):
@@ -420,12 +683,28 @@ def refusal(error: Exception) -> Answer:
 
 
 def taking(method: str, answer: Route) -> Route:
-    """Return a route that refuses requests with another method."""
+    """Return a route that refuses requests with another method.
+
+    Parameters
+    ----------
+    method : str
+        HTTP method that the route takes.
+    answer : Route
+        Route for requests with this method.
+    """
     return lambda incoming: wrong_method(incoming, method) or answer(incoming)
 
 
 def wrong_method(incoming: Incoming, method: str) -> Answer | None:
-    """Return the answer to a request that has not this method, None for one that has."""
+    """Return the answer to a request with another method, `None` for one that has it.
+
+    Parameters
+    ----------
+    incoming : Incoming
+        The request.
+    method : str
+        HTTP method that the path takes.
+    """
     if incoming.method == method:
         return None
     answer = http_error(405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")

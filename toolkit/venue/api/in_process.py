@@ -12,10 +12,19 @@ from .gateway import Answer
 
 
 class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Carries requests to a venue's `handle(method, path, query, body, peer)`, for sync and async httpx clients alike.
+    """Carries requests to a venue's gateway, for sync and async httpx clients alike.
 
     Scripted faults are raised as httpx reports them: ConnectError, RemoteProtocolError or ReadTimeout. A delay is only
     waited for when the venue's clock is real, and never longer than the request's own timeout.
+
+    Parameters
+    ----------
+    handle : callable
+        The gateway's `handle(method, path, query, body, peer)`.
+    clock : Clock
+        Clock of the venue. Delays are only waited for if it runs.
+    peer : str
+        Address that the requests seem to come from.
     """
 
     def __init__(self, handle: Callable[[str, str, str, bytes, str], Answer], clock: Clock, peer: str) -> None:
@@ -24,14 +33,36 @@ class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._peer = peer
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request of a synchronous client."""
+        """Answer a request of a synchronous client.
+
+        Parameters
+        ----------
+        request : httpx.Request
+            Request of the client.
+
+        Raises
+        ------
+        httpx.TransportError
+            For a scripted fault, as httpx reports it.
+        """
         answer = self._answer(request, request.read())
         if wait_s := self._wait_s(request, answer):
             time.sleep(wait_s)
         return self._deliver(request, answer)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request of an asynchronous client."""
+        """Answer a request of an asynchronous client.
+
+        Parameters
+        ----------
+        request : httpx.Request
+            Request of the client.
+
+        Raises
+        ------
+        httpx.TransportError
+            For a scripted fault, as httpx reports it.
+        """
         answer = self._answer(request, await request.aread())
         if wait_s := self._wait_s(request, answer):
             import asyncio

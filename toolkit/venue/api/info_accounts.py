@@ -18,7 +18,17 @@ from .info_pages import Test, Values, account_of, equals, page_of, paged_log, pr
 
 
 def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return one row, USDC, none for an unknown address, nor, without includeZero, for an empty account."""
+    """Return one row, for USDC.
+
+    There is none for an unknown address, nor, without includeZero, for an empty account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
         return []
@@ -28,7 +38,15 @@ def wallet_balances(core: Core, values: Values) -> list[dict[str, Any]]:
 
 
 def ledger(core: Core, values: Values) -> dict[str, Any]:
-    """Return every change of the balance, newest first."""
+    """Return every change of the balance, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     if values["currency"] not in (None, USDC_CODE):
         return page_of(values, 0, ())
     address = values["userAddr"]
@@ -44,7 +62,15 @@ def ledger(core: Core, values: Values) -> dict[str, Any]:
 
 
 def agents(core: Core, values: Values) -> dict[str, Any]:
-    """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first."""
+    """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
     found = [
         row
@@ -57,12 +83,30 @@ def agents(core: Core, values: Values) -> dict[str, Any]:
 
 
 def agent(core: Core, values: Values) -> dict[str, Any] | None:
-    """Return the active agent of this name, or None."""
+    """Return the active agent of a name, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     return permissions.active_agent(core, values["userAddr"], values["agentName"])
 
 
 def positions(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the positions by product code. Without includeZero only the open ones."""
+    """Return the positions by product code.
+
+    Without includeZero there are only the open ones.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     wanted = product_of(core, values)
     account = account_of(core, values)
     if account is None:
@@ -77,7 +121,15 @@ def positions(core: Core, values: Values) -> list[dict[str, Any]]:
 
 
 def funding_payments(core: Core, values: Values) -> dict[str, Any]:
-    """Return funding paid and received, newest first."""
+    """Return funding paid and received, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     product_of(core, values)  # raises for an unknown code
     tests, row = equals(values, product="symbol"), partial(records.funding_payment, core)
     return paged_log(values, core.state.history.funding_payments, values["userAddr"], row, tests)
@@ -108,7 +160,15 @@ def _changed(order: VenueOrder) -> tuple[int, int]:
 
 
 def order_states(core: Core, values: Values) -> dict[str, Any]:
-    """Return live and ended orders, the one that changed last first."""
+    """Return live and ended orders, the one that changed last first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     account = account_of(core, values)
     if account is None:
         return page_of(values, 0, ())
@@ -117,6 +177,7 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
     if values["type"] is not None:
         wanted = ENUMS["order_type"].number_of[values["type"]]
         tests.append(lambda order: order.type == wanted)
+    # Ended orders lie in the order of their last change. Live ones do not, so they are sorted and merged.
     live = sorted(account.orders.values(), key=_changed)
     live = [live[at] for at in window(values, live, lambda order: order.updated)]
     log = core.state.history.orders
@@ -128,14 +189,30 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
 
 
 def order_events(core: Core, values: Values) -> dict[str, Any]:
-    """Return every event of every order, newest first."""
+    """Return every event of every order, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
     row = partial(records.order_event, core)
     return paged_log(values, core.state.history.order_events, values["userAddr"], row, tests)
 
 
 def fills(core: Core, values: Values) -> dict[str, Any]:
-    """Return the fills, newest first."""
+    """Return the fills, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     tests = _tests(core, values, order_id="orderId", exec_id="execId")
     if values["role"] is not None:
         wanted = MAKER if values["role"] == "MAKER" else TAKER

@@ -31,6 +31,11 @@ def view(core: Core) -> Core:
     """Return what a long query reads of a core, as of now, while commands change the core itself.
 
     Only candles are copied: of all that these queries read, only the list of them and the last one change.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue. The lock is held.
     """
     history = copy.copy(core.state.history)
     history.candles = {
@@ -43,9 +48,22 @@ def view(core: Core) -> Core:
 
 
 def answer(core: Core, endpoint: str, values: Values) -> Any:
-    """Return the data of an Info query, JSON-ready, of a long one an iterator over its rows.
+    """Return the data of an Info query, ready for JSON.
 
-    `endpoint` is a name in `protocol.reads.info_queries.ENDPOINTS`, `values` is the result of its `parse`. Raises
-    MalformedRequest for a well-formed parameter that names no product, vault or past block.
+    For a long query it is an iterator over its rows.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, or a `view` of it.
+    endpoint : str
+        Name of the query in `protocol.reads.info_queries.ENDPOINTS`.
+    values : Values
+        Result of its `parse`.
+
+    Raises
+    ------
+    MalformedRequest
+        If a well-formed parameter names no product, vault or past block.
     """
     return QUERIES[endpoint](core, values)

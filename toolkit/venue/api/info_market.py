@@ -32,7 +32,15 @@ MAX_CANDLES = 100_000
 
 
 def products(core: Core, values: Values) -> dict[str, Any]:
-    """Return the product list with margin tables and currencies."""
+    """Return the product list with margin tables and currencies.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     meta = _product_meta(core, [row for _, row in sorted(core.state.products.items())], core.state.margin_tables)
     if (wanted := values["listStatus"]) is not None:
         meta["perpProducts"] = [row for row in meta["perpProducts"] if row["listStatus"].upper() == wanted]
@@ -40,7 +48,15 @@ def products(core: Core, values: Values) -> dict[str, Any]:
 
 
 def product(core: Core, values: Values) -> dict[str, Any]:
-    """Return one product in the form of the list."""
+    """Return one product in the form of the list.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     wanted = product_of(core, values)
     assert wanted is not None
     row = core.state.products[wanted.code]
@@ -75,12 +91,28 @@ def _whole_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def klines_last(core: Core, values: Values) -> Iterator[dict[str, Any]]:
-    """Return the latest candles, newest first."""
+    """Return the latest candles, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     return _newest(core, values, core.state.time + 1)
 
 
 def klines_before(core: Core, values: Values) -> Iterator[dict[str, Any]]:
-    """Return the candles that start before a time, newest first."""
+    """Return the candles that start before a time, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     before = values["timestamp"]
     return _newest(core, values, core.state.time + 1 if before is None else min(before, core.state.time + 1))
 
@@ -104,7 +136,20 @@ def _newest(core: Core, values: Values, end: int) -> Iterator[dict[str, Any]]:
 
 
 def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
-    """Return the candles that start within a window, oldest first."""
+    """Return the candles that start within a window, oldest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the window has more than 100,000 candles.
+    """
     listed, interval_ms = _listed(core, values), values["interval"] * 1000
     # the first interval that starts in the window is rounded up; the very first candle may begin before `earliest`
     first = -(-max(values["startTime"], earliest(core) // interval_ms * interval_ms) // interval_ms) * interval_ms
@@ -132,9 +177,14 @@ def _listed(core: Core, values: Values) -> VenueProduct:
 
 
 def earliest(core: Core) -> int:
-    """Return the start of the first minute that can have a candle, in ms.
+    """Return the start of the first minute that can have a candle, Unix ms.
 
     The history keeps the minutes since genesis, the simulated market computes those before on demand.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
     """
     genesis = core.state.genesis_time // MINUTE_MS * MINUTE_MS
     return genesis if core.state.simulation is None else genesis - past.DAYS * DAY
@@ -147,9 +197,22 @@ def _candles(core: Core, listed: Product, start: int, end: int, interval_ms: int
 
 
 def minute_candles(core: Core, listed: Product, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
-    """Yield the minutes of a product that start in [start, end), oldest first, also from before genesis.
+    """Yield the minutes of a product, oldest first, also from before genesis.
 
     Minutes without trades are missing. With a longer interval those before genesis come joined to it, in parts.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    listed : Product
+        Product of the candles.
+    start : int
+        First time, Unix ms.
+    end : int
+        Time after the last one, Unix ms.
+    interval_ms : int, optional
+        Length to which the minutes before genesis are joined, in ms (default: one minute).
     """
     before = past_of(core, listed.code) if start < core.state.genesis_time else None
     if before is not None:
@@ -175,7 +238,17 @@ def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]
 
 
 def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
-    """Return the settled rates, newest first, the simulated market computes those before genesis."""
+    """Return the settled rates, newest first.
+
+    The simulated market computes those before genesis.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     wanted = product_of(core, values)
     assert wanted is not None
     settled = core.state.history.funding_rates.get(wanted.code, [])
@@ -201,7 +274,15 @@ def _past_rate(core: Core, listed: VenueProduct, before: past.Past, time: int) -
 
 
 def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the current rate of one product or of all, by code."""
+    """Return the current rate of one product or of all, by code.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     wanted = product_of(core, values)
     chosen = core.products.values() if wanted is None else [wanted]
     return [_current_rate(core, listed) for listed in sorted(chosen, key=lambda listed: listed.code)]

@@ -20,13 +20,36 @@ Test = Callable[[Any], bool]
 
 
 def account_of(core: Core, values: Values) -> VenueAccount | None:
-    """Return the account of an address parameter, None for an address without an account."""
+    """Return the account of an address parameter, `None` for an address without an account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     address = values["userAddr"]
     return None if address is None else core.state.accounts.get(address)
 
 
 def product_of(core: Core, values: Values, name: str = "symbol") -> VenueProduct | None:
-    """Return the product of a code parameter, None without one. Raises MalformedRequest for an unknown code."""
+    """Return the product of a code parameter, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    name : str, optional
+        Name of the parameter (default: "symbol").
+
+    Raises
+    ------
+    MalformedRequest
+        If the code is unknown.
+    """
     code = values[name]
     if code is None:
         return None
@@ -37,7 +60,17 @@ def product_of(core: Core, values: Values, name: str = "symbol") -> VenueProduct
 
 
 def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
-    """Return the error for a code or symbol that is not listed."""
+    """Return the error for a code or symbol that is not listed.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    name : str
+        Name of the parameter.
+    value : object
+        Its value.
+    """
     known = ", ".join(f"{product.code} {product.symbol}" for product in core.products.values())
     text = f"{name} {value!r} is not a product here. There are {known}"
     return MalformedRequest(text, field=name, rule="listed", value=value)
@@ -46,9 +79,22 @@ def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
 def page_of(
     values: Values, total: int, records: Iterable[Any], row: Callable[[Any], Any] | None = None, size: str = "pageSize"
 ) -> dict[str, Any]:
-    """Return one page of `records`, which are all records in order, read no further than needed.
+    """Return one page of records, which are read no further than needed.
 
     `row` makes the row of a record. Without it the records are rows already.
+
+    Parameters
+    ----------
+    values : Values
+        Checked parameters by wire name.
+    total : int
+        Number of all records.
+    records : iterable of object
+        All records, in order.
+    row : callable or None, optional
+        Makes the row of a record (default: none, the records are rows).
+    size : str, optional
+        Name of the parameter that has the size of a page (default: "pageSize").
     """
     begin = (values["page"] - 1) * values[size]
     items = list(islice(records, begin, begin + values[size])) if begin < total else []
@@ -56,7 +102,17 @@ def page_of(
 
 
 def window(values: Values, times: Sequence[Any], key: Callable[[Any], int]) -> range:
-    """Return the range of positions whose time lies between startTime and endTime, both included."""
+    """Return the range of positions whose time lies between startTime and endTime, both included.
+
+    Parameters
+    ----------
+    values : Values
+        Parameters with startTime and endTime, Unix ms. Without one, that end is open.
+    times : sequence of object
+        Records in order of time, or what `key` finds their time by.
+    key : callable
+        Returns the time of an item, Unix ms.
+    """
     start, end = values.get("startTime"), values.get("endTime")
     low = 0 if start is None else bisect_left(times, start, key=key)
     high = len(times) if end is None else bisect_right(times, end, key=key)
@@ -76,6 +132,21 @@ def paged_log(
 
     `index` has the positions of each account's records where they are a part of the log. Without tests the length of
     the window is the total, and only the records of the page are read.
+
+    Parameters
+    ----------
+    values : Values
+        Checked parameters by wire name.
+    log : Log of T
+        Records of all accounts.
+    address : str
+        Account in lower case.
+    row : callable
+        Makes the row of a record.
+    tests : sequence of Test, optional
+        Conditions that each record must pass (default: none).
+    index : mapping of str to list of int or None, optional
+        Account → positions of its records, where they are a part of the log (default: the log's own).
     """
     records: list[Any] = log.records
     positions = (log.by_account if index is None else index).get(address, [])
@@ -87,7 +158,22 @@ def paged_log(
 def tested_page(
     values: Values, total: int, newest: Iterable[T], row: Callable[[T], dict[str, Any]], tests: Sequence[Test]
 ) -> dict[str, Any]:
-    """Return a page of those of `total` records that pass every test."""
+    """Return a page of those of `total` records that pass every test.
+
+    Parameters
+    ----------
+    values : Values
+        Checked parameters by wire name.
+    total : int
+        Number of all records.
+    newest : iterable of T
+        The records, newest first.
+    row : callable
+        Makes the row of a record.
+    tests : sequence of Test
+        Conditions that each record must pass.
+    """
+    # Without tests the total is known, and only the records of the page are read.
     if not tests:
         return page_of(values, total, newest, row)
     found = [record for record in newest if all(test(record) for test in tests)]
@@ -95,7 +181,15 @@ def tested_page(
 
 
 def equals(values: Values, **fields: str) -> list[Test]:
-    """Return tests for the parameters that were given: keyword is the record's attribute, value the parameter."""
+    """Return tests for the parameters that were given.
+
+    Parameters
+    ----------
+    values : Values
+        Checked parameters by wire name.
+    **fields : str
+        Attribute of the record → name of the parameter.
+    """
 
     def test(attribute: str, wanted: object) -> Test:
         return lambda record: getattr(record, attribute) == wanted

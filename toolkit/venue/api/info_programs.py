@@ -20,7 +20,15 @@ from .info_pages import Values, page_of, paged_log
 
 
 def referral_code(core: Core, values: Values) -> dict[str, Any]:
-    """Return an account's code and inviter."""
+    """Return an account's code and inviter.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     address = values["userAddr"]
     mine = core.state.referrals.accounts.get(address)
     inviter = mine.inviter if mine else ""
@@ -34,7 +42,17 @@ def referral_code(core: Core, values: Values) -> dict[str, Any]:
 
 
 def referral_summary(core: Core, values: Values) -> dict[str, Any]:
-    """Return totals of an account's invitees and rewards. Periods are counted in whole UTC days."""
+    """Return totals of an account's invitees and rewards.
+
+    Periods are counted in whole UTC days.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     address, accounts = values["userAddr"], core.state.referrals.accounts
     mine = accounts.get(address) or Referral(code_of(address))
     first, last = _days(core, values)
@@ -60,7 +78,15 @@ _SORT_KEYS = {"dateJoined": "joinTime"}
 
 
 def referrals(core: Core, values: Values) -> dict[str, Any]:
-    """Return the invited accounts, searched and sorted as requested."""
+    """Return the invited accounts, searched and sorted as requested.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     wanted, mine = (values["search"] or "").lower(), core.state.referrals.accounts.get(values["userAddr"])
     found = [_invitee(core, each) for each in reversed(mine.invited) if wanted in each] if mine else []
     sort_by: str = values["sortBy"] or "dateJoined"
@@ -70,7 +96,15 @@ def referrals(core: Core, values: Values) -> dict[str, Any]:
 
 
 def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
-    """Return the rewards that were paid, newest first."""
+    """Return the rewards that were paid, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     book = core.state.referrals
     positions = book.by_account.get(values["userAddr"], [])
     newest = (book.payouts[at] for at in reversed(positions))
@@ -90,7 +124,15 @@ def _payout(row: Payout) -> dict[str, Any]:
 
 
 def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the reward rates by network volume."""
+    """Return the reward rates by network volume.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     return [
         {
             "tier": number,
@@ -137,7 +179,20 @@ def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) 
 
 
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
-    """Return the authorisations given to a builder, or given by a trader, newest first."""
+    """Return the authorisations given to a builder, or given by a trader, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If neither builder nor wallet is given.
+    """
     if values["builder"] is None and values["wallet"] is None:
         text = (
             "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
@@ -163,19 +218,50 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
 
 
 def transactions(core: Core, values: Values) -> dict[str, Any]:
-    """Return the transactions that acted for an account, newest first."""
+    """Return the transactions that acted for an account, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     return paged_log(values, core.state.history.transactions, values["user"], records.transaction)
 
 
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
-    """Return one transaction, searched from the newest back, None for an unknown hash."""
+    """Return one transaction, `None` for an unknown hash.
+
+    It is searched from the newest back.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     newest = reversed(core.state.history.transactions.records)
     found = next((done for done in newest if done.hash == values["txHash"]), None)
     return None if found is None else records.transaction(found)
 
 
 def block(core: Core, values: Values) -> dict[str, Any]:
-    """Return one block and a page of its transactions, in order. Raises MalformedRequest for a future block."""
+    """Return one block and a page of its transactions, in order.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        For a block of the future.
+    """
     height = values["blockHeight"]
     state = core.state
     if not 0 <= height <= core.height:
@@ -207,28 +293,83 @@ def _vault_of(core: Core, values: Values) -> Vault:
 
 
 def vault(core: Core, values: Values) -> dict[str, Any]:
-    """Return one vault, with the user's share of it."""
+    """Return one vault, with the user's share of it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the address is no vault.
+    """
     return _detail(core, _vault_of(core, values), values["userAddress"])
 
 
 def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return all vaults, oldest first."""
+    """Return all vaults, oldest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     return [_detail(core, each, values["userAddress"]) for each in core.state.vaults.values()]
 
 
 def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the vaults a user has shares of."""
+    """Return the vaults a user has shares of.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+    """
     user = values["userAddress"]
     return [_share(core, each, user) for each in core.state.vaults.values() if user in each.holders]
 
 
 def vault_user(core: Core, values: Values) -> dict[str, Any]:
-    """Return a user's share of one vault."""
+    """Return a user's share of one vault.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the address is no vault.
+    """
     return _share(core, _vault_of(core, values), values["userAddress"])
 
 
 def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return value or profit over time, oldest first: hourly, and now."""
+    """Return value or profit over time, oldest first: hourly, and now.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the address is no vault.
+    """
     vault = _vault_of(core, values)
     length = {"24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}.get(values["interval"])
     first = core.state.time - length if length else 0
@@ -239,13 +380,39 @@ def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
 
 
 def vault_events(core: Core, values: Values) -> dict[str, Any]:
-    """Return the events of a vault, newest first."""
+    """Return the events of a vault, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the address is no vault.
+    """
     vault = _vault_of(core, values)
     return page_of(values, len(vault.events), reversed(vault.events), lambda event: event_row(vault, event))
 
 
 def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return the holders of shares, largest first."""
+    """Return the holders of shares, largest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    values : Values
+        Checked parameters by wire name.
+
+    Raises
+    ------
+    MalformedRequest
+        If the address is no vault.
+    """
     vault = _vault_of(core, values)
     rows = []
     for user, holding in sorted(vault.holders.items(), key=lambda entry: (-entry[1].shares, entry[0])):

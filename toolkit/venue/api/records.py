@@ -37,17 +37,43 @@ _POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def price(product: Product, ticks: int) -> str:
-    """Return a price with the decimals of the tick size, "0" where there is none."""
+    """Return a price with the decimals of the tick size, "0" where there is none.
+
+    Parameters
+    ----------
+    product : Product
+        Product that the number belongs to.
+    ticks : int
+        Price in ticks, 0 = none.
+    """
     return product.price_text(ticks) if ticks else "0"
 
 
 def quantity(product: Product, steps: int) -> str:
-    """Return a quantity with the decimals of the step size, "0" for none."""
+    """Return a quantity with the decimals of the step size, "0" for none.
+
+    Parameters
+    ----------
+    product : Product
+        Product that the number belongs to.
+    steps : int
+        Quantity in steps.
+    """
     return product.quantity_text(steps) if steps else "0"
 
 
 def mean_price(product: Product, value_micro: int, steps: int) -> str:
-    """Return the average price of a value over a quantity in steps, rounded down to a hundredth of a tick."""
+    """Return the average price of a value over a quantity, rounded down to a hundredth of a tick.
+
+    Parameters
+    ----------
+    product : Product
+        Product that the number belongs to.
+    value_micro : int
+        Value in micro-USDC.
+    steps : int
+        Quantity in steps. With 0 the price is "0".
+    """
     if not steps:
         return "0"
     places, size = product.tick_scale
@@ -56,7 +82,17 @@ def mean_price(product: Product, value_micro: int, steps: int) -> str:
 
 
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
-    """Return an AccountWallet. `balance` is cash, as in the ledger. Isolated margins are part of `equity` only."""
+    """Return an AccountWallet.
+
+    `balance` is cash, as in the ledger. Isolated margins are part of `equity` only.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    account : VenueAccount
+        Account of the wallet.
+    """
     figures = account_margin.wallet(core, account)
     return {
         "blockHeight": 1 + (account.updated - core.state.genesis_time) // core.state.block_ms,
@@ -72,7 +108,15 @@ def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
 
 
 def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
-    """Return an OrderState."""
+    """Return an OrderState.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    order : VenueOrder
+        Live or ended order.
+    """
     product = core.products[order.product]
     return {
         "id": order.id,
@@ -100,7 +144,15 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
 
 
 def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
-    """Return an OrderEvent."""
+    """Return an OrderEvent.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    event : OrderEvent
+        Event of an order.
+    """
     product = core.products[event.product]
     return {
         "id": event.id,
@@ -130,7 +182,15 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
 
 
 def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
-    """Return a Trade, made from the order event of a fill."""
+    """Return a Trade, made from the order event of a fill.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    event : OrderEvent
+        Event of an order with an exec_id.
+    """
     product = core.products[event.product]
     return {
         "id": event.id,
@@ -155,7 +215,17 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
 
 
 def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any]:
-    """Return a Position, valued at mark."""
+    """Return a Position, valued at mark.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    account : VenueAccount
+        Account of the position.
+    held : Position
+        Its position in one product.
+    """
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark
     long, short_leg = held.long, held.short
@@ -180,7 +250,13 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
 
 
 def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
-    """Return a ledger entry."""
+    """Return a ledger entry.
+
+    Parameters
+    ----------
+    entry : LedgerEntry
+        One change of one balance.
+    """
     return {
         "id": entry.id,
         "blockHeight": entry.height,
@@ -198,7 +274,19 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def kline(product: Product, candle: Candle, interval_s: int) -> dict[str, Any]:
-    """Return a Kline. Hot: an answer can have 100,000, so the scales are looked up once for all four prices."""
+    """Return a Kline.
+
+    An answer can have 100,000, so the scales are looked up once for all four prices.
+
+    Parameters
+    ----------
+    product : Product
+        Product that the number belongs to.
+    candle : Candle
+        Candle with prices in ticks.
+    interval_s : int
+        Length of the candle in seconds.
+    """
     tick, tick_size = product.tick_scale
     step, step_size = product.step_scale
     return {
@@ -216,7 +304,15 @@ def kline(product: Product, candle: Candle, interval_s: int) -> dict[str, Any]:
 
 
 def funding_rate(core: Core, settled: FundingRate) -> dict[str, Any]:
-    """Return a settled funding rate."""
+    """Return a settled funding rate.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    settled : FundingRate
+        Rate of a settlement.
+    """
     product = core.products[settled.product]
     return {
         "symbol": settled.product,
@@ -230,7 +326,17 @@ def funding_rate(core: Core, settled: FundingRate) -> dict[str, Any]:
 
 
 def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
-    """Return a funding payment. A negative fee was paid, a positive one received."""
+    """Return a funding payment.
+
+    A negative fee was paid, a positive one received.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    paid : FundingPayment
+        Record of the payment.
+    """
     return {
         "id": paid.id,
         "userAddr": to_checksummed(paid.address),
@@ -245,7 +351,13 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
 
 
 def transaction(done: Transaction) -> dict[str, Any]:
-    """Return an explorer transaction."""
+    """Return an explorer transaction.
+
+    Parameters
+    ----------
+    done : Transaction
+        Record of the transaction.
+    """
     return {
         "txHash": done.hash,
         "blockHeight": done.height,

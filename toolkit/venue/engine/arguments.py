@@ -22,7 +22,20 @@ from ...protocol.hexbytes import has_wrong_checksum, is_address
 
 
 def amount(value: Any, field: str) -> str:
-    """Return an exact number (text, a whole number, a Decimal) as decimal text, InputError for anything else."""
+    """Return an exact number as plain decimal text.
+
+    Parameters
+    ----------
+    value : str, int or Decimal
+        Number in any unit. A float is refused, because it is not exact.
+    field : str
+        Name of the argument, for the error's message and its `field`.
+
+    Raises
+    ------
+    InputError
+        If `value` is a float, or no number.
+    """
     if isinstance(value, float):
         near = f"{value:.15g}" if math.isfinite(value) else "100.5"
         remedy = f"Give the text {near!r}, a whole number or a Decimal"
@@ -32,7 +45,20 @@ def amount(value: Any, field: str) -> str:
 
 
 def positive(value: object, field: str) -> str:
-    """Return an amount above 0 as plain decimal text. Raises InputError otherwise."""
+    """Return an amount above 0 as plain decimal text.
+
+    Parameters
+    ----------
+    value : str, int or Decimal
+        Number in any unit, above 0. A float is refused.
+    field : str
+        Name of the argument, for the error's message and its `field`.
+
+    Raises
+    ------
+    InputError
+        If `value` is not exact, or not above 0.
+    """
     text = amount(value, field)
     if Decimal(text) <= 0:
         raise InputError(f"{field} {text} must be above 0", field=field, rule="above 0", value=value)
@@ -40,7 +66,20 @@ def positive(value: object, field: str) -> str:
 
 
 def address(value: object, field: str = "address") -> str:
-    """Return an address in lower case. Raises InputError for other text, and for letters that break EIP-55."""
+    """Return an address in lower case.
+
+    Parameters
+    ----------
+    value : object
+        Address, `0x` and 40 hex digits. Mixed case must be its EIP-55 checksum.
+    field : str, optional
+        Name of the argument, for the error's message and its `field` (default: "address").
+
+    Raises
+    ------
+    InputError
+        If `value` is no address, or its letters break the checksum.
+    """
     if not isinstance(value, str) or not is_address(value):
         reason = f"{field} {shown(value)} is not an address. An address is 0x and 40 hex digits"
         raise InputError(reason, field=field, rule="address", value=value)
@@ -52,7 +91,20 @@ def address(value: object, field: str = "address") -> str:
 
 
 def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
-    """Raise InputError for arguments that a control's rule does not have, that are missing, or of another type."""
+    """Check the arguments of a control against the annotations of its rule.
+
+    Parameters
+    ----------
+    rule : callable
+        Rule of the control. Its first parameter is the core, the others are what it takes.
+    args : mapping of str to object
+        Arguments by name, as a command carries them. They may come from a journal or another program.
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown, missing or of another type.
+    """
     shape = _shape(rule)
     if shape is None:
         return
@@ -71,6 +123,7 @@ def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
         return None
     fields: list[tuple[str, Any, Any]] = []
     for parameter in _parameters(rule):
+        # A rule with `**named` takes any argument, and checks it itself.
         if parameter.kind is parameter.VAR_KEYWORD:
             return None
         kind = kinds.get(parameter.name, Any)

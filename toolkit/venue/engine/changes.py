@@ -17,9 +17,20 @@ class Change(msgspec.Struct, gc=False):
 
 
 class BookChange(Change):
-    """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time.
+    """A price level has a new total.
 
     With price 0, and the number of the change before, any level may have changed: time has passed for simulated makers.
+
+    Attributes
+    ----------
+    product : int
+        Code of the product.
+    price : int
+        Price of the level in ticks. 0 means that any level may have changed.
+    total : int
+        Steps that rest there now. 0 means that the level is gone.
+    sequence : int
+        Number of the change of this book. It grows by one each time.
     """
 
     product: int
@@ -31,13 +42,27 @@ class BookChange(Change):
 
 
 class AccountChanged(Change):
-    """A balance, a position or its settings changed."""
+    """A balance, a position or its settings changed.
+
+    Attributes
+    ----------
+    address : str
+        Account it is about.
+    """
 
     address: str
 
 
 class InsuranceOverdrawn(Change):
-    """INSURANCE has paid for a loss that it had no money for. Amounts in micro-USDC."""
+    """INSURANCE has paid for a loss that it had no money for.
+
+    Amounts in micro-USDC.
+
+    Attributes
+    ----------
+    amount : int
+        What INSURANCE paid, in micro-USDC.
+    """
 
     address: str
     """The account that lost more than it had."""
@@ -51,7 +76,19 @@ class InsuranceOverdrawn(Change):
 
 
 class PriceTick(Change):
-    """Oracle and mark were set (ticks)."""
+    """Oracle and mark were set (ticks).
+
+    Attributes
+    ----------
+    product : int
+        Code of the product.
+    time : int
+        Time of the venue, Unix ms.
+    oracle : int
+        Oracle price in ticks.
+    mark : int
+        Mark price in ticks.
+    """
 
     product: int
     time: int
@@ -60,7 +97,17 @@ class PriceTick(Change):
 
 
 class BlockDone(Change):
-    """Time entered a new block, so the one of `height` is complete. Skipped empty blocks have no event."""
+    """Time entered a new block, so the one of `height` is complete.
+
+    Skipped empty blocks have no event.
+
+    Attributes
+    ----------
+    height : int
+        Number of the block.
+    time : int
+        End of the block, Unix ms.
+    """
 
     height: int
     time: int
@@ -69,7 +116,17 @@ class BlockDone(Change):
 
 
 class UserNotice(Change, gc=True):
-    """A message for the userEvent channel of one account: `kind` as on the wire, `data` ready for JSON."""
+    """A message for the userEvent channel of one account.
+
+    Attributes
+    ----------
+    address : str
+        Account that receives it.
+    kind : str
+        Kind of the message, as on the wire.
+    data : dict of str to object
+        Content of the message, ready for JSON.
+    """
 
     address: str
     kind: str

@@ -19,9 +19,22 @@ from ..model.state import NonceWindow, State
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=True):
-    """A signed action whose signer has been recovered. `nonce`, `expiry_after` and `vault` are those of the envelope.
+    """A signed action whose signer has been recovered.
 
-    Times are in ms.
+    Attributes
+    ----------
+    time : int
+        Time of the command, Unix ms.
+    action : dict of str to object
+        The action as JSON, with its type and fields.
+    signer : str
+        Address that the signature recovers, in lower case.
+    nonce : int
+        Nonce of the envelope, in ms.
+    expiry_after : int or None
+        Last time at which it may be executed, Unix ms. `None` or 0 means without end.
+    vault : str or None
+        Vault that the request acts for. `None` is the signer's account.
     """
 
     time: int
@@ -35,13 +48,29 @@ class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=Tr
 
 
 class Advance(msgspec.Struct, frozen=True, tag="advance", forbid_unknown_fields=True):
-    """Let time pass: everything that is due up to and including `time` (ms) happens, in order."""
+    """Let time pass: everything that is due up to and including `time` happens, in order.
+
+    Attributes
+    ----------
+    time : int
+        Time that the venue then has, Unix ms.
+    """
 
     time: int
 
 
 class Control(msgspec.Struct, frozen=True, tag="control", forbid_unknown_fields=True):
-    """An intervention that the wire does not have (tests, teaching, market replay): CONTROLS[name](core, **args)."""
+    """An intervention that the wire does not have, for tests, teaching and market replay: CONTROLS[name](core, **args).
+
+    Attributes
+    ----------
+    time : int
+        Time of the command, Unix ms.
+    name : str
+        Name of the control's rule.
+    args : dict of str to object
+        Arguments of the rule by name.
+    """
 
     time: int
     name: str
@@ -52,7 +81,19 @@ Command = Submit | Advance | Control
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The answer to a command, in the shape of ExchangeResponse. `status` is the HTTP status."""
+    """The answer to a command, in the shape of ExchangeResponse.
+
+    Attributes
+    ----------
+    code : int
+        Code of the answer. 0 is success (default: 0).
+    message : str
+        Reason in words. "success" with code 0 (default: "success").
+    data : dict of str to object or None
+        Data of the answer. An executed or refused action has its txHash, txCode and txMsg there.
+    status : int
+        HTTP status of the answer (default: 200).
+    """
 
     code: int = 0
     message: str = "success"
@@ -61,7 +102,17 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):
-    """A business rule refuses the action. `code` is a member of TxCode, `reason` a sentence with the numbers."""
+    """A business rule refuses the action.
+
+    The transaction is recorded as refused.
+
+    Parameters
+    ----------
+    code : int
+        Member of TxCode, which becomes the answer's txCode.
+    reason : str
+        One sentence with the numbers, which becomes the answer's txMsg.
+    """
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -70,7 +121,19 @@ class Refused(Exception):
 
 
 class WireError(Exception):
-    """The request is not executed at all. `code` is a published one, `message` a sentence."""
+    """The request is not executed at all.
+
+    Parameters
+    ----------
+    code : int
+        Code of the answer, one of the published ones.
+    message : str
+        Reason in one sentence.
+    status : int, optional
+        HTTP status of the answer (default: 200).
+    data : dict of str to object or None, optional
+        Data of the answer (default: none).
+    """
 
     def __init__(self, code: int, message: str, *, status: int = 200, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -82,7 +145,21 @@ class WireError(Exception):
 
 @dataclass(slots=True, eq=False)
 class ActionContext:
-    """The actor of an action, the account it is for, and the transaction."""
+    """The actor of an action, the account it is for, and the transaction.
+
+    Attributes
+    ----------
+    signer : str
+        Address that signed.
+    nonce : int
+        Nonce of the request, in ms (default: 0).
+    time : int
+        Time of execution, Unix ms (default: 0).
+    tx_hash : str
+        Hash of the transaction.
+    vault : str or None
+        Vault that the request acts for. `None` is the signer's account.
+    """
 
     account: VenueAccount
     """The account that is acted for (the vault's account in a vault context)."""
@@ -113,11 +190,26 @@ only counts as used once the action has succeeded. Otherwise repeats could use u
 
 
 def check_nonce(state: State, submit: Submit) -> None:
-    """Raise WireError for a nonce that is used or too old, and for a request that has expired."""
+    """Check that a request is fresh: its nonce was not used, is not too old, and its expiry has not passed.
+
+    Parameters
+    ----------
+    state : State
+        State of the venue. Its window of the signer's nonces is read or changed.
+    submit : Submit
+        Signed action with its nonce and expiry.
+
+    Raises
+    ------
+    WireError
+        If the nonce is used or too old, or the request has expired.
+    """
     window = state.nonces.get(submit.signer)
+    # A nonce above the largest used one is new. Nearly all are, so the window is only searched for the others.
     if window is not None and window.used and submit.nonce <= window.used[-1]:
         _check_older_nonce(window.used, submit)
     now, expiry = state.time, submit.expiry_after
+    # An expiry of 0 means none, as on the wire.
     if expiry and now > expiry:
         late = f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now})"
         raise WireError(EXPIRED, f"{late}. Set it later, or compare your clock with the venue's")
@@ -135,7 +227,15 @@ def _check_older_nonce(used: list[int], submit: Submit) -> None:
 
 
 def use_nonce(state: State, submit: Submit) -> None:
-    """Remember a nonce as used, and forget the smallest one of a full window."""
+    """Remember a nonce as used, and forget the smallest one of a full window.
+
+    Parameters
+    ----------
+    state : State
+        State of the venue. Its window of the signer's nonces is read or changed.
+    submit : Submit
+        Signed action with its nonce and expiry.
+    """
     window = state.nonces.get(submit.signer)
     if window is None:
         window = state.nonces[submit.signer] = NonceWindow()
@@ -163,10 +263,13 @@ BANNED = errors.AddressBanned.code
 
 @unique
 class TxCode(IntEnum):
-    """txCode of a refused action, or of one refused order of a batch. 0 is success, and txMsg has the reason in words.
+    """txCode of a refused action, or of one refused order of a batch.
 
-    The interface names no numbers, so these are the local venue's own: 1xxx orders, 2xxx risk, 50xx agents, 51xx
-    deposits, 52xx builders, 53xx referrals, 6xxx vaults, 7xxx interventions. A number never changes its meaning.
+    0 is success, and txMsg has the reason in words.
+
+    The interface names no numbers, so these are the local venue's own. A number never changes its meaning. 1xxx are of
+    orders, 2xxx of risk, 50xx of agents, 51xx of deposits. 52xx are of builders, 53xx of referrals, 6xxx of vaults,
+    7xxx of interventions.
     """
 
     meaning: str

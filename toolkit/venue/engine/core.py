@@ -51,7 +51,20 @@ PassTime = Callable[["Core", int], bool]
 
 
 def authorize_owner(core: Core, submit: Submit) -> ActionContext:
-    """Let every existing account sign for itself: the rule of a core without permissions."""
+    """Let every existing account sign for itself: the rule of a core without permissions.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose accounts may sign.
+    submit : Submit
+        Request whose signer is looked up.
+
+    Raises
+    ------
+    WireError
+        If the signer has no account.
+    """
     account = core.state.accounts.get(submit.signer)
     if account is None:
         raise WireError(SIGNATURE, f"signer {submit.signer} has no account here")
@@ -59,27 +72,65 @@ def authorize_owner(core: Core, submit: Submit) -> ActionContext:
 
 
 def refuse_vaults(core: Core, context: ActionContext, action: str) -> None:
-    """Refuse every vault: the rule of a core without vaults."""
+    """Refuse every vault: the rule of a core without vaults.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, not used here.
+    context : ActionContext
+        Context of the request, whose vault is named in the refusal.
+    action : str
+        Type of the action, not used here.
+
+    Raises
+    ------
+    Refused
+        Always.
+    """
     raise Refused(TxCode.UNKNOWN_VAULT, f"there is no vault {context.vault}")
 
 
 class Core:
-    """The state machine of one venue. Every change goes through `apply`. Reading is free.
+    """The state machine of one venue.
 
-    Attributes:
-        state: everything that is hashed and dumped. See `model.state`.
-        events: what has happened since the shell last cleared the list, in order.
-        recording: whether events are recorded, because something takes them. See `record_events`.
-        height: height of the open block. The first block is 1.
-        step_hash: hash of the current transaction or system step, "" until `tx_hash` computes it.
-        products: product code → VenueProduct, built from `state.products`.
-        risk_index: tables and indexes of the money rules.
-        price_source: where oracle prices come from, None while they only change by hand.
-        pass_time: what passes time that affects no one faster than the processes. None = nothing does.
-        books: product code → order book, built from the accounts' resting orders.
-        triggers: product code → waiting triggers, built from the accounts' waiting orders.
-        authorize: who may do what. `permissions` replaces the default, which knows no agents.
-        enter_vault: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
+    Every change goes through `apply`. Reading is free.
+
+    Parameters
+    ----------
+    genesis : Genesis or None, optional
+        How a new venue begins (default: `Genesis()`). It is not read when `state` is given.
+    state : State or None, optional
+        State of a venue to continue from (default: none, a new venue begins).
+
+    Attributes
+    ----------
+    state : State
+        Everything that is hashed and dumped. See `model.state`. All other attributes are rebuilt from it.
+    events : list of Event
+        What has happened since the shell last cleared the list, in order.
+    recording : bool
+        Whether events are recorded, because something takes them. See `record_events`.
+    height : int
+        Height of the open block. The first block is 1.
+    step_hash : str
+        Hash of the current transaction or system step, "" until `tx_hash` computes it.
+    products : dict of int to Product
+        Product code → Product, built from `state.products`.
+    risk_index : RiskIndex
+        Tables and indexes of the money rules.
+    price_source : callable or None
+        Where oracle prices come from. `None` while they only change by hand.
+    pass_time : callable or None
+        What passes time that affects no one faster than the processes. `None` = nothing does.
+    books : Books
+        Product code → order book, built from the accounts' resting orders.
+    triggers : dict of int to Triggers
+        Product code → waiting triggers, built from the accounts' waiting orders.
+    authorize : callable
+        Who may do what. `permissions` replaces the default, which knows no agents.
+    enter_vault : callable
+        Puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
 
     def __init__(self, genesis: Genesis | None = None, *, state: State | None = None) -> None:
@@ -87,6 +138,7 @@ class Core:
         self.controls = registry.CONTROLS
         self.processes = registry.ordered(registry.PROCESSES)
         self.post_command_hooks = registry.ordered(registry.POST_COMMAND_HOOKS)
+        # The rules of `attach` below replace these, so that the engine imports no room above it.
         self.authorize: Authorize = authorize_owner
         self.enter_vault: EnterVault = refuse_vaults
         self.events: list[ev.Event] = []
@@ -103,21 +155,41 @@ class Core:
         self.books = Books()
         self.triggers: dict[int, Triggers] = {}
         self.rebuild_products()
+        # Indexes come before the first commands of `begin`, because those already trade and are checked.
         registry.attach(self)
         if state is None:
             registry.begin(self, genesis or Genesis())
         history = self.state.history
+        # What the genesis or a dump contains is not verified again with the first command.
         self._verified = self.state.time, len(history.orders.records), len(history.ledger.records)
 
     def account(self, address: str) -> VenueAccount:
-        """Return the account of an address, opening it when it is new."""
+        """Return the account of an address, opening it when it is new.
+
+        Parameters
+        ----------
+        address : str
+            Address of the account. Its letters may have any case.
+        """
+        # Signers arrive in lower case. A checksummed spelling must not open a second account.
         address, state = address.lower(), self.state
         if address not in state.accounts:
             state.accounts[address] = VenueAccount(address, created=state.time, updated=state.time)
         return state.accounts[address]
 
     def product(self, code: int) -> VenueProduct:
-        """Return the product of a code. Raises Refused, which names the known codes, when there is none."""
+        """Return the product of a code.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product, 1 or more.
+
+        Raises
+        ------
+        Refused
+            If there is none. The reason names the known codes.
+        """
         found = self.products.get(code)
         if found is None:
             known = ", ".join(f"{p.code} {p.symbol}" for p in self.products.values())
@@ -125,11 +197,25 @@ class Core:
         return found
 
     def record_events(self, recording: bool) -> None:
-        """Switch the recording of events on or off. While it is off, the most frequent events are not even created."""
+        """Switch the recording of events on or off.
+
+        While it is off, the most frequent events are not even created.
+
+        Parameters
+        ----------
+        recording : bool
+            True records events for the feed, False drops them.
+        """
         self.recording = recording
 
     def emit(self, event: ev.Event) -> None:
-        """Record an event, if events are recorded."""
+        """Record an event, if events are recorded.
+
+        Parameters
+        ----------
+        event : Event
+            What has happened. Its records may be those of the history, and are never changed.
+        """
         if self.recording:
             self.events.append(event)
 
@@ -138,6 +224,7 @@ class Core:
         if not self.step_hash:
             step = self._digest
             digest = step if isinstance(step, bytes) else b"%d:%s" % (step[1], step[0].encode())
+            # The count makes the hash of a repeated request differ. The seed makes that of another venue differ.
             text = b"%d:%d:" % (self.state.seed, self.state.transactions) + digest
             self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
         return self.step_hash
@@ -146,17 +233,32 @@ class Core:
         """Return the hash of a complete block without transactions (the history has those of the others).
 
         Block 0 is the genesis: its hash identifies the market. It depends on what never changes afterwards.
+
+        Parameters
+        ----------
+        height : int
+            Number of the block. 0 is the genesis.
         """
         if not height:
             state = self.state
+            # Sorted, because the order of insertion must not change the identity of a market.
             codes, settings = sorted(state.products), sorted(state.settings.items())
             first = state.seed, state.genesis_time, state.block_ms, codes, state.config, settings
             return "0x" + hashlib.sha256(b"genesis:" + msgspec.msgpack.encode(first)).hexdigest()
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
 
     def wake(self, name: str, time: int) -> None:
-        """Make a process due at `time`, or earlier if it already is."""
+        """Make a process due at `time`, or earlier if it already is.
+
+        Parameters
+        ----------
+        name : str
+            Name of the process in the registry.
+        time : int
+            Latest time at which it runs next, Unix ms.
+        """
         due = self.state.schedule.get(name)
+        # A process keeps an earlier instant. It may find nothing to do then, but it must not be late.
         if due is None or time < due:
             self.state.schedule[name] = time
 
@@ -177,14 +279,40 @@ class Core:
         return dump_format.joined(self.slices())
 
     def slices(self, *, whole: bool = True) -> Iterator[bytes]:
-        """Return the slices of a dump of the present state, encoded as they are read. See `dump_format.slices`."""
+        """Return the slices of a dump of the present state, encoded as they are read.
+
+        See `dump_format.slices`.
+
+        Parameters
+        ----------
+        whole : bool, optional
+            False only names the chunks of the history that a journal keeps elsewhere (default: `True`).
+        """
+        # Values that are computed on demand are brought to the present, so that reading leaves no trace in the hash.
         self.books.settle()
         return dump_format.slices(self.state, whole=whole)
 
     @classmethod
     def load(cls, data: bytes, name: object = "these bytes", fetch: dump_format.Fetch | None = None) -> Core:
-        """Return a core that continues from a dump. See `dump_format.load`. Raises StoredFileError, which names it, for
-        damaged bytes and for other versions'."""
+        """Return a core that continues from a dump.
+
+        See `dump_format.load`.
+
+        Parameters
+        ----------
+        data : bytes
+            Bytes of the dump.
+        name : object, optional
+            Name of the file or source, for errors (default: "these bytes").
+        fetch : dump_format.Fetch or None, optional
+            Returns the chunk of the history with a name, for slices that a journal kept (default: none, the dump is
+            whole).
+
+        Raises
+        ------
+        StoredFileError
+            If the bytes are damaged or of another version. The error has `name`.
+        """
         state = dump_format.load(data, name, fetch)
         try:
             return cls(state=state)
@@ -192,24 +320,51 @@ class Core:
             raise dump_format.KIND.damaged(name, f"{type(error).__name__}: {error}") from error
 
     def violations(self, *, history: bool = True) -> list[str]:
-        """Return one sentence for each invariant that the state breaks. The list of a sound state is empty.
+        """Return one sentence for each invariant that the state breaks.
+
+        The list of a sound state is empty.
 
         The cost grows with the accounts and orders. `history=False` leaves out the invariants that read the whole
         history, so that the others can be checked after every command.
+
+        Parameters
+        ----------
+        history : bool, optional
+            False leaves out the invariants that read the whole history (default: `True`).
         """
         rules = [*registry.INVARIANTS.values(), *(registry.HISTORY_INVARIANTS.values() if history else ())]
         return [violation for rule in rules for violation in rule(self)]
 
     def check(self, *, history: bool = True) -> None:
-        """Raise VenueError that names every invariant the state breaks. See `violations`."""
+        """Check every invariant of the state.
+
+        See `violations`.
+
+        Parameters
+        ----------
+        history : bool, optional
+            False leaves out the invariants that read the whole history (default: `True`).
+
+        Raises
+        ------
+        VenueError
+            If the state breaks any. The error names all of them.
+        """
         found = self.violations(history=history)
         if found:
             raise VenueError("the state breaks its invariants: " + "; ".join(found))
 
     def apply(self, command: Command) -> Outcome:
-        """Execute one command and return its outcome. Time never runs back: an earlier time counts as the present one.
+        """Execute one command and return its outcome.
+
+        Time never runs back: an earlier time counts as the present one.
 
         A rule that fails with an unexpected exception (a bug, or an error in a user's own control) raises it here.
+
+        Parameters
+        ----------
+        command : Command
+            What to execute. Its time is in Unix ms.
         """
         self.advance(command.time)
         try:
@@ -226,6 +381,7 @@ class Core:
             self.run_hooks()
             raise
         self.run_hooks()
+        # A control can change what simulated makers quote, and no event says so. The feed then reads every level again.
         if self.recording and type(command) is Control:
             self.books.tell()
         self._verify()
@@ -237,6 +393,8 @@ class Core:
         try:
             if action not in self.handlers:
                 raise WireError(UNSUPPORTED, f"action type {action!r} is not supported here")
+            # The checks follow the order of the answers that the interface documents: unsupported, signature, nonce,
+            # expiry.
             # A request that may not act must not use up a nonce, so its sender is checked first.
             context = self.authorize(self, submit)
             check_nonce(self.state, submit)
@@ -244,8 +402,11 @@ class Core:
             return Outcome(error.code, error.message, error.data, error.status)
         # A first claim opens its account here and not in `authorize`, which also decides on requests that are refused.
         self.state.accounts.setdefault(context.account.address, context.account)
+        # The nonce counts as used before the action runs, and also when a business rule refuses it. A refused request
+        # can therefore not be sent again unchanged.
         if action not in UNSIGNED_NONCES:
             use_nonce(self.state, submit)
+        # With a settlement delay the answer says only that the request was taken, as a venue with consensus answers.
         delay = self.state.settings.get("settleDelay", 0)
         if delay:
             return self._postpone(context, submit, delay)
@@ -255,7 +416,20 @@ class Core:
         return outcome
 
     def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
-        """Execute an action whose sender is authorized, and record its transaction. `late`: it was answered before."""
+        """Execute an action whose sender is authorized, and record its transaction.
+
+        Parameters
+        ----------
+        context : ActionContext
+            Account, signer and transaction of the action.
+        submit : Submit
+            Request with the action as JSON.
+        action : str
+            Type of the action, a key of `handlers`.
+        late : bool, optional
+            True if the request was answered before. The transaction then keeps the data of the action (default:
+            `False`).
+        """
         try:
             if context.vault is not None:
                 self.enter_vault(self, context, action)
@@ -264,16 +438,21 @@ class Core:
             code, message = (outcome.code, outcome.message) if outcome.code else (0, "")
         except Refused as refusal:
             code, message = refusal.code, refusal.reason
+            # A refusal is a transaction with a hash and a txCode. It is recorded like an executed one.
             outcome = Outcome(REFUSED, message, {})
         except WireError as error:
             code, message = error.code, error.message
             outcome = Outcome(error.code, message, error.data, error.status)
         returned = None
+        # The caller of a late action has its answer already, so its data are only found in the transaction. Results of
+        # orders are in their events, and would be stored twice.
         if late and outcome.data:
             returned = {name: value for name, value in outcome.data.items() if name != "results"} or None
+        # The height is that of the present block: a late action belongs to the block that executes it.
         step, address = (self.state.transactions, self.height, self.state.time, self.tx_hash()), context.account.address
         done = Transaction(*step, submit.signer, address, action, submit.nonce, code, message, returned)
         self.state.history.transactions.add(done.address, done)
+        # The process that closes blocks sleeps while blocks are empty. The first transaction of a block wakes it.
         if "blocks" not in self.state.schedule:
             self.state.schedule["blocks"] = self.state.genesis_time + done.height * self.state.block_ms
         self.emit(done)
@@ -288,11 +467,20 @@ class Core:
         return Outcome(data={"txHash": waiting.tx_hash, "txCode": 0, "txMsg": ""})
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
-        """Execute an action that was answered before. A refusal shows in its transaction and order events."""
+        """Execute an action that was answered before.
+
+        A refusal shows in its transaction and order events.
+
+        Parameters
+        ----------
+        waiting : Unsettled
+            The action, and what the answer already named.
+        """
         self.step_hash, now = waiting.tx_hash, self.state.time  # the answer already named this hash
         who = self.state.accounts[waiting.account], waiting.signer, waiting.nonce
         context = ActionContext(*who, now, waiting.tx_hash, waiting.vault, waiting.builder)
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
+        # Hooks run after each late action, as they would after a separate command.
         self.execute(context, submit, str(waiting.action["type"]), late=True)
         self.run_hooks()
 
@@ -312,13 +500,28 @@ class Core:
         return Outcome(data=result if isinstance(result, dict) else None)
 
     def open_step(self, digest: bytes = b"") -> None:
-        """Begin a transaction or system step. Its hash is only computed when something needs it."""
+        """Begin a transaction or system step.
+
+        Its hash is only computed when something needs it.
+
+        Parameters
+        ----------
+        digest : bytes, optional
+            Hash of the signed data, from which the transaction hash is made. Empty for a control (default: empty).
+        """
+        # Refused requests count too, because the number is part of each hash.
         self.state.transactions += 1
         self._digest = digest
         self.step_hash = ""
 
     def advance(self, until: int) -> None:
-        """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
+        """Run every process that is due up to and including `until` ms, in order of time, then set the time to it.
+
+        Parameters
+        ----------
+        until : int
+            Time that the venue then has, Unix ms. An earlier time than the present one changes nothing.
+        """
         state = self.state
         if until <= state.time:
             return
@@ -327,10 +530,12 @@ class Core:
             due = min(schedule.values())
             if due > until:
                 break
+            # `pass_time` moves the schedule itself, so the next due process is looked up again.
             if self.pass_time is not None and self.pass_time(self, until):
                 continue
             # A process may have been woken for a time that has passed; it runs now, because time never runs back.
             if due > state.time:
+                # Unfolded books are those of the present instant, so they end before the time changes.
                 self.books.fold()
                 state.time = due
             self.height = self._height()
@@ -343,6 +548,7 @@ class Core:
                     if following is None:
                         schedule.pop(name, None)
                     else:
+                        # A process that stays due at this instant would keep the loop here.
                         assert following > due, f"{name} would never let time pass"
                         schedule[name] = following
             self.run_hooks()
@@ -350,6 +556,7 @@ class Core:
         state.time = until
         if self.recording:
             self.books.tell()
+        # Processes can cross blocks inside the loop. The event names the last complete block only.
         self.height = height = self._height()
         if height != before:
             blocks = state.history.blocks
@@ -389,7 +596,15 @@ class Core:
 
 @process("settle")
 def settle(core: Core, time: int) -> int | None:
-    """Execute the answered actions whose settlement delay is over."""
+    """Execute the answered actions whose settlement delay is over.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which executes the actions.
+    time : int
+        Instant at which the process is due, Unix ms.
+    """
     waiting = core.state.unsettled
     while waiting and waiting[0].due <= time:
         core.execute_unsettled(waiting.pop(0))
@@ -398,7 +613,17 @@ def settle(core: Core, time: int) -> int | None:
 
 @process("blocks")
 def close_block(core: Core, time: int) -> int | None:
-    """Close the open block at its end. The process sleeps until the next transaction, so empty blocks cost nothing."""
+    """Close the open block at its end.
+
+    The process sleeps until the next transaction, so empty blocks cost nothing.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose open block is closed.
+    time : int
+        End of the open block, Unix ms.
+    """
     state = core.state
     records = state.history.transactions.records
     first = state.block_first

@@ -42,14 +42,29 @@ _Growing = tuple[list[Any], int]
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
-    """Return the dump that consists of these slices."""
+    """Return the dump that consists of these slices.
+
+    Parameters
+    ----------
+    parts : iterable of bytes
+        Slices of a state, in order.
+    """
     return sealed(b"".join((*parts, KIND.header())))
 
 
 def slices(state: State, *, whole: bool = True) -> Iterator[bytes]:
-    """Capture a state, and return what encodes it slice by slice. The state may change meanwhile.
+    """Capture a state, and return what encodes it slice by slice.
+
+    The state may change meanwhile.
 
     With `whole` False, chunks of the history that lie elsewhere are only named, `load` fetches them.
+
+    Parameters
+    ----------
+    state : State
+        State to encode.
+    whole : bool, optional
+        False only names the chunks of the history that lie elsewhere (default: `True`).
     """
     parts: list[bytes | _Growing] = [_head(0x80, 0xDE, len(fields(state)))]
     for field in fields(state):
@@ -76,6 +91,8 @@ def _capture(value: Any, parts: list[bytes | _Growing], whole: bool) -> None:
     elif len(value) <= 1:
         parts.append(_encode(list(value)))
     else:
+        # The last record may still change (an open candle), so it is encoded now. Those before it never change, and are
+        # encoded while the venue continues.
         parts += _head(0x90, 0xDC, len(value)), (value, len(value) - 1), _encode(value[-1])
 
 
@@ -88,6 +105,8 @@ def _encoded(parts: Iterable[bytes | _Growing]) -> Iterator[bytes]:
         held, count = part
         at = 0
         while at < count:
+            # Slices have equal numbers of records, so that none holds the interpreter for long. The head of each
+            # partial array is cut off: the whole array got its own above.
             end = min(count, at + RECORDS - records)
             gathered.append(_encode(list(held[at:end]))[len(_head(0x90, 0xDC, end - at)) :])
             records, at = records + end - at, end
@@ -105,12 +124,28 @@ def _head(short: int, long: int, count: int) -> bytes:
 
 
 def load(data: bytes, name: object, fetch: Fetch | None = None) -> State:
-    """Return the state of a dump, or of slices that a journal kept and checked, for which `fetch` returns the chunks of
-    the history that they only name. Raises StoredFileError with `name` for other, damaged and edited bytes."""
+    """Return the state of a dump, or of slices that a journal kept and checked.
+
+    Parameters
+    ----------
+    data : bytes
+        Bytes of the dump, or of the slices without a seal.
+    name : object
+        Name of the file or source, for errors.
+    fetch : Fetch or None, optional
+        Returns the chunk of the history with a name, for slices that only name them (default: none, the dump is whole
+        and sealed).
+
+    Raises
+    ------
+    StoredFileError
+        If the bytes are damaged, edited or of another version. The error has `name`.
+    """
     if fetch is None:
         KIND.check(name, data)
     try:
         parts = _decode(data if fetch else before_header(data), type=dict[str, msgspec.Raw])
+        # The history is decoded apart, in pieces, because it is nearly all of a large dump.
         history = _decoded(History, parts.pop("history"), fetch)
         others = (part for name, raw in parts.items() for part in (_encode(name), raw))
         state = _decoder.decode(b"".join((_head(0x80, 0xDE, len(parts)), *others)))
@@ -135,7 +170,15 @@ def _wrong_fields(state: State, parts: dict[str, msgspec.Raw]) -> str:
 
 
 def reader(kind: Any, fetch: Fetch) -> Callable[[bytes], list[Any]]:
-    """Return what fetches and decodes a chunk of records."""
+    """Return what fetches and decodes a chunk of records.
+
+    Parameters
+    ----------
+    kind : object
+        Type of a chunk, such as `list[Transaction]`.
+    fetch : Fetch
+        Returns the bytes of a chunk by its name.
+    """
     decode = msgspec.msgpack.Decoder(kind).decode
     return lambda name: decode(fetch(name))
 
@@ -167,5 +210,11 @@ def _decoded(kind: Any, raw: msgspec.Raw, fetch: Fetch | None) -> Any:
 
 
 def hash_of(parts: Iterable[bytes]) -> str:
-    """Return the SHA-256 of the state in these slices, as 64 hex digits."""
+    """Return the SHA-256 of the state in these slices, as 64 hex digits.
+
+    Parameters
+    ----------
+    parts : iterable of bytes
+        Slices of the state, in order.
+    """
     return checksum(parts).hex()

@@ -94,25 +94,54 @@ post_command = partial(_register, POST_COMMAND_HOOKS)
 
 
 def invariant(*, history: bool = False) -> Callable[[Rule], Rule]:
-    """Register what must hold after every command. `history` marks a rule that reads the whole history."""
+    """Register what must hold after every command.
+
+    `history` marks a rule that reads the whole history.
+
+    Parameters
+    ----------
+    history : bool, optional
+        True for a rule that reads the whole history. It is left out of the checks after each command (default:
+        `False`).
+    """
     return _register(HISTORY_INVARIANTS if history else INVARIANTS)
 
 
 def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:
-    """Return named rules in their fixed order."""
+    """Return named rules in their fixed order.
+
+    Parameters
+    ----------
+    rules : mapping of str to T
+        Name → rule of one table, such as `PROCESSES`.
+    """
     _load()
     place = {name: at for at, name in enumerate(ORDER)}
     return [(name, rules[name]) for name in sorted(rules, key=lambda name: (place.get(name, len(ORDER)), name))]
 
 
 def attach(core: Any) -> None:
-    """Let every module of rules rebuild what it keeps outside the state."""
+    """Let every module of rules rebuild what it keeps outside the state.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose indexes are built from its state.
+    """
     for rule in _functions("attach"):
         rule(core)
 
 
 def begin(core: Any, genesis: Genesis) -> None:
-    """Let every module of rules set up a new venue."""
+    """Let every module of rules set up a new venue.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine, with the first state of `genesis`.
+    genesis : Genesis
+        How the venue begins.
+    """
     for rule in _functions("begin"):
         rule(core, genesis)
 

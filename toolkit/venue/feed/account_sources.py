@@ -27,7 +27,17 @@ Rows = dict[tuple[Any, ...], Data]
 
 
 class AccountSource(FeedSource):
-    """Wallets, open orders, positions and settings. An increment holds the rows that changed since the last one."""
+    """Wallets, open orders, positions and settings.
+
+    An increment holds the rows that changed since the last one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue. Its present rows are those of the first snapshot.
+    address : str
+        Account in lower case.
+    """
 
     def __init__(self, core: Core, address: str) -> None:
         self._address = address
@@ -38,6 +48,13 @@ class AccountSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
+        """Take the present rows as those that were sent.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         self._last_sent = self._read(core)
         account = core.state.accounts.get(self._address)
         orders = account.orders if account else {}
@@ -45,10 +62,24 @@ class AccountSource(FeedSource):
         self._reducing = {number for number, order in orders.items() if order.reducing}
 
     def snapshot(self, core: Core) -> Data:
+        """Return all rows as of the last increment.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         parts = {part: list(rows.values()) for part, rows in self._last_sent.items()}
         return self._data(core, {**parts, "orders": list(self._orders.values())})
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the rows that a command changed, as one increment.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         if not self._may_have_changed(batch):
             return []
         core, changes = batch.core, dict[str, list[Data]]()
@@ -141,13 +172,28 @@ class _LogChannel(NamedTuple):
 
 
 class LogSource(FeedSource):
-    """Append-only records of one account."""
+    """Append-only records of one account.
+
+    Parameters
+    ----------
+    channel : str
+        Name of the channel, such as "userFilled".
+    address : str
+        Account in lower case.
+    """
 
     def __init__(self, channel: str, address: str) -> None:
         self._channel = _LOG_CHANNELS[channel]
         self._address = address
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the records that a command added, in chunks.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         new = getattr(batch, self._channel.new).get(self._address, ())
         if self._channel.fills:
             new = [event for event in new if event.exec_id]
@@ -158,12 +204,25 @@ class LogSource(FeedSource):
 
 
 class UserEvents(FeedSource):
-    """Order events, acknowledged actions and notices, as the userEvent channel names them."""
+    """Order events, acknowledged actions and notices, as the userEvent channel names them.
+
+    Parameters
+    ----------
+    address : str
+        Account in lower case.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the events that a command caused, in chunks.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         core, address = batch.core, self._address
         events = [_order_event(core, event) for event in batch.orders.get(address, ())]
         events += [_acknowledgement(done) for done in batch.transactions if done.address == address]
@@ -188,7 +247,17 @@ def _acknowledgement(done: Transaction) -> Data:
 
 
 def account_source(core: Core, channel: str, address: str) -> FeedSource:
-    """Return the source of an account channel."""
+    """Return the source of an account channel.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    channel : str
+        Name of the account channel.
+    address : str
+        Account in lower case.
+    """
     if channel == "aopState":
         return AccountSource(core, address)
     return UserEvents(address) if channel == "userEvent" else LogSource(channel, address)
@@ -203,7 +272,15 @@ _POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def wallet_record(core: Core, account: VenueAccount) -> Data:
-    """Return the wallet as the Info API has it, with the account's fee rates."""
+    """Return the wallet as the Info API has it, with the account's fee rates.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose row it is.
+    """
     maker, taker = fees.rates(core, account, next(iter(core.products.values())))  # a wallet has no product: the first
     row = records.wallet(core, account)
     del row["blockHeight"], row["blockTime"]
@@ -211,7 +288,17 @@ def wallet_record(core: Core, account: VenueAccount) -> Data:
 
 
 def order_record(core: Core, order: VenueOrder) -> Data:
-    """Return an order in wire names. A trigger price and a reduce-only option stand in it where there is one."""
+    """Return an order in wire names.
+
+    A trigger price and a reduce-only option are in it where there is one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    order : VenueOrder
+        Live or ended order.
+    """
     product = core.products[order.product]
     row = {
         "userAddr": to_checksummed(order.address),
@@ -238,7 +325,17 @@ def order_record(core: Core, order: VenueOrder) -> Data:
 
 
 def position_record(core: Core, account: VenueAccount, position: Position) -> Data:
-    """Return a position as the Info API has it, under the feed's names for the modes."""
+    """Return a position as the Info API has it, under the feed's names for the modes.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose row it is.
+    position : Position
+        Position in one product.
+    """
     product = core.products[position.product]
     row = records.position(core, account, position)
     mode, margin_mode = row.pop("positionMode"), row.pop("positionMarginMode")
@@ -248,13 +345,31 @@ def position_record(core: Core, account: VenueAccount, position: Position) -> Da
 
 
 def settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
-    """Return the leverage of a product, under the account's position mode, as the published pair."""
+    """Return the leverage of a product, under the account's position mode, as the published pair.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose row it is.
+    position : Position
+        Position in one product.
+    """
     leverage = [_POSITION_MODE[account.position_mode], shortest_text(position.leverage, 2)]
     return {"symbol": core.products[position.product].symbol, "leverage": leverage}
 
 
 def order_event_record(core: Core, event: OrderEvent) -> Data:
-    """Return an order event in wire names."""
+    """Return an order event in wire names.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    event : OrderEvent
+        Event of an order.
+    """
     product = core.products[event.product]
     return {
         "userAddr": to_checksummed(event.address),
@@ -277,7 +392,15 @@ def order_event_record(core: Core, event: OrderEvent) -> Data:
 
 
 def fill_record(core: Core, event: OrderEvent) -> Data:
-    """Return a fill in wire names."""
+    """Return a fill in wire names.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    event : OrderEvent
+        Event of an order with an exec_id.
+    """
     product = core.products[event.product]
     return {
         "userAddr": to_checksummed(event.address),
@@ -301,7 +424,17 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
 
 
 def closed_record(core: Core, closed: ClosedPosition) -> Data:
-    """Return a closed position in wire names. Prices are averages, realisedPnl is after fees and funding."""
+    """Return a closed position in wire names.
+
+    Prices are averages, realisedPnl is after fees and funding.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    closed : ClosedPosition
+        Record of the leg's life.
+    """
     product = core.products[closed.product]
     realised_micro = closed.pnl - closed.fees + closed.funding
     margin_micro = closed.entry_value * 100 // closed.leverage if closed.leverage else 0  # leverage is in hundredths
@@ -326,7 +459,15 @@ def closed_record(core: Core, closed: ClosedPosition) -> Data:
 
 
 def funding_record(core: Core, payment: FundingPayment) -> Data:
-    """Return a funding payment in wire names."""
+    """Return a funding payment in wire names.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    payment : FundingPayment
+        Record of the payment.
+    """
     product = core.products[payment.product]
     return {
         "userAddr": to_checksummed(payment.address),
@@ -340,7 +481,13 @@ def funding_record(core: Core, payment: FundingPayment) -> Data:
 
 
 def acknowledgement_record(done: Transaction) -> Data:
-    """Return the outcome of an action, in wire names."""
+    """Return the outcome of an action, in wire names.
+
+    Parameters
+    ----------
+    done : Transaction
+        Record of the transaction.
+    """
     return {
         "actionType": done.action,
         "nonce": done.nonce,

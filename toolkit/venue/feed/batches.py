@@ -21,7 +21,15 @@ Levels = list[tuple[int, int]]
 
 
 class Batch:
-    """The events of one command: by product code for markets, by address for accounts."""
+    """The events of one command: by product code for markets, by address for accounts.
+
+    Parameters
+    ----------
+    core : Core
+        State machine that executed the command.
+    events : sequence of Event
+        Events of the command, in order.
+    """
 
     def __init__(self, core: Core, events: Sequence[ev.Event]) -> None:
         self.core = core
@@ -43,7 +51,13 @@ class Batch:
                 add(self, event)
 
     def add_trade(self, trade: PublicTrade) -> None:
-        """Add a trade, with the candle that it changed."""
+        """Add a trade, with the candle that it changed.
+
+        Parameters
+        ----------
+        trade : PublicTrade
+            Public trade.
+        """
         self.trades[trade.product].append(trade)
         self.candles[trade.product].add(trade.time - trade.time % MINUTE_MS)
 
@@ -70,23 +84,52 @@ class FeedSource(ABC):
         """Return the data of a snapshot as of the last increment (or of now, before the first).
 
         A channel without snapshots returns its newest record where it replaces those before it, else None.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
         """
         return None
 
     @abstractmethod
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the data of the increments that a command caused, in order."""
+        """Return the data of the increments that a command caused, in order.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of the command, grouped.
+        """
 
     def reset(self, core: Core) -> None:
-        """Start over from this core, whose state was replaced."""
+        """Start over from a core whose state was replaced.
+
+        Parameters
+        ----------
+        core : Core
+            State machine with the new state.
+        """
         return
 
 
 def feed_hash(text: str) -> str:
-    """Return a hash as the feed writes it: in upper case, without 0x."""
+    """Return a hash as the feed writes it: in upper case, without 0x.
+
+    Parameters
+    ----------
+    text : str
+        Hash as 0x and hex digits, or "".
+    """
     return text.removeprefix("0x").upper()
 
 
 def in_chunks(items: Sequence[Any]) -> list[Sequence[Any]]:
-    """Return the items in parts of at most CHUNK."""
+    """Return the items in parts of at most CHUNK.
+
+    Parameters
+    ----------
+    items : sequence of object
+        Records in order.
+    """
     return [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]

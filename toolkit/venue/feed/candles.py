@@ -16,7 +16,17 @@ from .batches import Batch, Data, FeedSource
 
 
 class CandleSource(FeedSource):
-    """Candles of one interval, aggregated from minutes."""
+    """Candles of one interval, aggregated from minutes.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : Product
+        Product of the candles.
+    interval_s : int
+        Length of a candle in seconds.
+    """
 
     def __init__(self, core: Core, product: Product, interval_s: int) -> None:
         self._code = product.code
@@ -27,16 +37,37 @@ class CandleSource(FeedSource):
         """Minutes of the history that are part of `_closed` or lie before it."""
 
     def reset(self, core: Core) -> None:
-        """Drop the aggregate."""
+        """Drop the aggregate.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         self._closed = None
 
     def snapshot(self, core: Core) -> Data:
-        """Return the newest candle. Before the first one, it has only symbol and interval."""
+        """Return the newest candle.
+
+        Before the first one, it has only symbol and interval.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         symbol = core.products[self._code].symbol
         values = {"symbol_name": symbol, "interval": self._interval_s, "limit": 1}
         return next(iter(info_market.klines_last(core, values)), {"symbolName": symbol, "intrvl": self._interval_s})
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the candles that a command's trades have changed, oldest first.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         starts = batch.candles.get(self._code)
         if not starts:
             return []
@@ -51,6 +82,7 @@ class CandleSource(FeedSource):
         """Return the candle from `start` to the last minute, adding each closed minute only once."""
         minutes = core.state.history.candles[self._code]
         last = len(minutes) - 1
+        # The open minute changes with each trade, so it is added to a copy each time, and only closed minutes are kept.
         closed = self._closed
         if closed is None or closed.start != start:
             closed = _aggregate(core, product, start, minutes[last].start)
@@ -62,7 +94,15 @@ class CandleSource(FeedSource):
 
 
 class TickerSource(FeedSource):
-    """Prices and statistics of one product, or of all."""
+    """Prices and statistics of one product, or of all.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : Product or None, optional
+        Product of the ticker (default: `None`, all products).
+    """
 
     def __init__(self, core: Core, product: Product | None = None) -> None:
         self._code = None if product is None else product.code
@@ -70,14 +110,33 @@ class TickerSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Compute the statistics, of the products of this core."""
+        """Compute the statistics, of the products of this core.
+
+        Parameters
+        ----------
+        core : Core
+            State machine whose products are read.
+        """
         self._tickers = [ProductTicker(core, code) for code in core.products if self._code in (None, code)]
 
     def snapshot(self, core: Core) -> Data:
+        """Return the tickers as of the last increment.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         return self._data(core, [ticker.row for ticker in self._tickers])
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the tickers that changed or whose price was set, or all when a product was added."""
+        """Return the tickers that changed or whose price was set, or all when a product was added.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         if self._code is None and len(self._tickers) != len(batch.core.products):
             self.reset(batch.core)
             return [self.snapshot(batch.core)]
@@ -92,9 +151,16 @@ class TickerSource(FeedSource):
 
 
 class ProductTicker:
-    """Ticker of a product with its statistics of 24 hours. The closed minutes are aggregated once per minute.
+    """Ticker of a product with its statistics of 24 hours.
 
-    `code` is that of the product. `row` is the ticker as of the last `update`.
+    The closed minutes are aggregated once per minute. `row` is the ticker as of the last `update`.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
     """
 
     def __init__(self, core: Core, code: int) -> None:
@@ -105,7 +171,18 @@ class ProductTicker:
         self.row = self._read(core)
 
     def update(self, batch: Batch) -> bool:
-        """Read the ticker again if a command can have changed it. Return whether it changed or a price was set."""
+        """Read the ticker again if a command can have changed it.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+
+        Returns
+        -------
+        bool
+            Whether it changed, or a price was set.
+        """
         price_set = self.code in batch.prices
         best_changed = self.code in batch.books and batch.core.books.top(self.code) != self._best
         # what is closed without the book (auto-deleveraging, netting) is no trade, but changes the open interest
@@ -158,7 +235,17 @@ def _aggregate(core: Core, product: Product, start: int, end: int) -> Candle | N
 
 
 def extended(candle: Candle | None, minute: Candle, start: int) -> Candle:
-    """Return a new candle: `candle`, or an empty one from `start` on, and the minute that follows it."""
+    """Return a new candle: `candle`, or an empty one from `start` on, and the minute that follows it.
+
+    Parameters
+    ----------
+    candle : Candle or None
+        Candle to extend, `None` for an empty one.
+    minute : Candle
+        Minute that follows it.
+    start : int
+        Start of the new candle, Unix ms.
+    """
     made = replace(candle or minute, start=start)
     if candle is not None:
         made.add(minute)

@@ -40,18 +40,56 @@ class MessageInterceptor(Protocol):
         """False lets every message pass without further calls."""
 
     def skipped(self, subject: Subject) -> int:
-        """Return how many sequence numbers to leave out before the next increment of a subject."""
+        """Return how many sequence numbers to leave out before the next increment of a subject.
+
+        Parameters
+        ----------
+        subject : Subject
+            Subject whose increment follows.
+        """
 
     def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
-        """Return the texts to send for one data message."""
+        """Return the texts to send for one data message.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        subject : Subject
+            Subject that the connection subscribed to.
+        text : str
+            Encoded data message.
+        """
 
     def holds(self, connection: FeedConnection, text: str) -> bool:
-        """Return True when an answer to a connection's own message is held back."""
+        """Return True when an answer to a connection's own message is held back.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        text : str
+            Encoded answer.
+        """
 
 
 @dataclass(slots=True, eq=False)
 class Subject:
-    """One published stream: its source, its sequence, and the connections that subscribed to it."""
+    """One published stream: its source, its sequence, and the connections that subscribed to it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the subject, as a client subscribes to it.
+    channel : Channel
+        Declaration of its channel.
+    source : FeedSource
+        Where its data comes from.
+    sequence : int
+        Number of the last increment (default: 0).
+    listeners : dict of FeedConnection to None
+        Connections that subscribed, in order. A dict, so that messages go out in the same order each time.
+    """
 
     name: str
     channel: Channel
@@ -61,10 +99,33 @@ class Subject:
 
 
 class FeedConnection:
-    """One connection to the feed. The shell passes the client's messages to `send` and delivers what `drain` returns.
+    """One connection to the feed.
 
-    `reason` and `close_code` say why it was closed. `subjects` are its subscriptions, by name. `on_wake` is called when
-    a message was queued or the connection was closed, from any thread and under the venue's lock.
+    The shell passes the client's messages to `send` and delivers what `drain` returns.
+
+    Parameters
+    ----------
+    hub : Hub
+        Feed that it belongs to.
+    peer : str
+        Address of the client. Limits count for each address.
+    clock : callable or None
+        Returns the time in ms, for the limits of idleness and message rate. `None` has no such limits.
+    queue : int or None
+        Largest number of queued messages. `None` has no bound.
+
+    Attributes
+    ----------
+    closed : bool
+        Whether it is closed.
+    reason : str
+        Why it was closed.
+    close_code : int
+        WebSocket close code.
+    subjects : dict of str to Subject
+        Its subscriptions, by name.
+    on_wake : callable or None
+        Called when a message was queued or the connection was closed, from any thread and under the venue's lock.
     """
 
     def __init__(self, hub: Hub, peer: str, clock: Callable[[], int] | None, queue: int | None) -> None:
@@ -87,11 +148,21 @@ class FeedConnection:
         self._last_received_ms = clock() if clock else 0
 
     def send(self, text: str | bytes) -> None:
-        """Process one message of the client. An invalid message is answered, never raised."""
+        """Process one message of the client.
+
+        An invalid message is answered, never raised.
+
+        Parameters
+        ----------
+        text : str or bytes
+            Message as it came.
+        """
+        # Time first, without the lock: what is due before this message is sent before its answer.
         self.hub.venue.catch_up()
         with self.hub.venue.lock:
             if not self.closed:
                 self._process(text)
+        # Readers in this process run outside the lock, because they may send requests themselves.
         self.hub.deliver()
 
     def drain(self) -> list[str]:
@@ -107,13 +178,26 @@ class FeedConnection:
         return len(self._queue)
 
     def close(self, reason: str = "closed by the client", code: int = wire.NORMAL_CLOSE) -> None:
-        """Close the connection. Queued messages can still be drained. Closing again does nothing."""
+        """Close the connection.
+
+        Queued messages can still be drained. Closing again does nothing.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Why, in words (default: "closed by the client").
+        code : int, optional
+            WebSocket close code (default: 1000, a normal end).
+        """
         with self.hub.venue.lock:
             self.close_locked(reason, code)
         self.hub.release(self)
 
     def idle_deadline(self) -> int | None:
-        """Return when, by its own clock, the connection will have been idle too long, None without a clock."""
+        """Return when, by its own clock, the connection will have been idle too long.
+
+        It returns `None` without a clock.
+        """
         return None if self._clock is None else self._last_received_ms + self.hub.idle_ms
 
     def check_idle(self) -> bool:
@@ -148,10 +232,12 @@ class FeedConnection:
         """Count a message. Return the milliseconds until it would be within the limit, 0 when it is."""
         if self._clock is None:
             return 0
+        # A message beyond the limit still shows that the client is there.
         now = self._last_received_ms = self._clock()
         received = self._received_ms
         while received and received[0] <= now - 1000:
             received.popleft()
+        # A refused message is not counted, so that a client that waits as long as the answer says is served.
         if len(received) >= self.hub.messages_per_second:
             return received[0] + 1000 - now
         received.append(now)
@@ -181,6 +267,7 @@ class FeedConnection:
             self._answer(wire.refusal("unsubscribe", wire.MALFORMED, reason, name))
             return
         self.hub.unsubscribe(self, subject)
+        # After the answer to an unsubscribe, no message of the subject may follow.
         self._queue = deque(queued for queued in self._queue if queued[1] != name)
         self._answer(wire.acknowledgement("unsubscribe", name))
 
@@ -189,7 +276,15 @@ class FeedConnection:
             self.put(text)
 
     def put(self, text: str, subject: Subject | None = None) -> None:
-        """Queue a message for the client, under the lock."""
+        """Queue a message for the client, under the lock.
+
+        Parameters
+        ----------
+        text : str
+            Encoded message.
+        subject : Subject or None, optional
+            Subject of a data message (default: `None`, an answer).
+        """
         if self.closed or (subject is not None and subject.name not in self.subjects):
             return
         if self._limit is not None and len(self._queue) >= self._limit:
@@ -203,8 +298,15 @@ class FeedConnection:
     def put_snapshot(self, subject: Subject, *, conflated: bool = False) -> None:
         """Queue a snapshot of a subject in place of its queued messages, under the lock.
 
-        A channel without snapshots sends its newest record in place of those it left out (`conflated`).
+        Parameters
+        ----------
+        subject : Subject
+            Subject to send again.
+        conflated : bool, optional
+            True sends the newest record of a channel without snapshots, in place of those it left out (default:
+            `False`).
         """
+        # Queued increments are older than the snapshot, and would not fit to its sequence.
         self._queue = deque(queued for queued in self._queue if queued[1] != subject.name)
         data = subject.source.snapshot(self.hub.venue.core)
         snapshots = subject.channel.begins_with_snapshot
@@ -218,6 +320,7 @@ class FeedConnection:
         """
         conflatable = {name for _, name in self._queue if name and self.subjects[name].channel.conflate}
         kept = deque(queued for queued in self._queue if queued[1] not in conflatable)
+        # Records of what happened can't be replaced by a snapshot. A reader that is too slow for them must begin again.
         if not conflatable or len(kept) + len(conflatable) >= (self._limit or 0):
             self.close_locked(f"too slow: {len(self._queue)} messages wait to be read", wire.OVERLOAD_CLOSE)
             return set()
@@ -228,10 +331,21 @@ class FeedConnection:
         return conflatable
 
     def close_locked(self, reason: str, code: int) -> None:
-        """Close the connection while the lock is held. `close` also gives its place back afterwards."""
+        """Close the connection while the lock is held.
+
+        `close` also gives its place back afterwards.
+
+        Parameters
+        ----------
+        reason : str
+            Why, in words. The client gets it with the close frame.
+        code : int
+            WebSocket close code.
+        """
         if self.closed:
             return
         self.closed, self.reason, self.close_code = True, reason, code
+        # The subscriptions end now, under the lock. The place of the connection is given back later, by `release`.
         for subject in self.subjects.values():
             self.hub.unsubscribe(self, subject)
         self.subjects = {}
@@ -242,8 +356,27 @@ class FeedConnection:
 class Hub:
     """All subjects and connections of one venue's feed.
 
-    Limits (attributes, changeable): `connections` per peer, `subscriptions` per connection, `messages_per_second`,
-    `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
+    The limits may be changed at any time.
+
+    Parameters
+    ----------
+    venue : Host
+        The venue, with its core and its lock.
+    faults : MessageInterceptor
+        Scripted faults of the feed, for tests and teaching.
+
+    Attributes
+    ----------
+    connections : int
+        Largest number of connections per peer.
+    subscriptions : int
+        Largest number of subscriptions per connection.
+    messages_per_second : int
+        Largest number of a client's messages within a second.
+    idle_ms : int
+        Time without a message after which a connection is closed, in ms.
+    queue : int
+        Largest number of messages that may be queued for one connection.
     """
 
     def __init__(self, venue: Host, faults: MessageInterceptor) -> None:
@@ -263,17 +396,27 @@ class Hub:
     def open(
         self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
     ) -> FeedConnection:
-        """Return a new connection. One that is refused is already closed and has one message to drain.
+        """Return a new connection.
 
-        `clock` returns the milliseconds for the limits of idleness and message rate. Without one there are no such
-        limits (a manual clock does not run between two messages). `queue` bounds the queued messages (0 for the hub's
-        own bound). None is for a reader in the same process that reads after every command.
+        One that is refused is already closed and has one message to drain.
+
+        Parameters
+        ----------
+        peer : str, optional
+            Address of the client (default: "in-process").
+        clock : callable or None, optional
+            Returns the time in ms, for the limits of idleness and message rate (default: none, without these limits). A
+            manual clock does not run between two messages.
+        queue : int or None, optional
+            Largest number of queued messages (default: 0, the hub's own bound). `None` is for a reader in the same
+            process that reads after every command.
         """
         connection = FeedConnection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
             count = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
             if count >= self.connections:
                 reason = f"{peer} has {count} connections already. An address may have {self.connections}"
+                # The client gets a readable reason before the close frame, whose reason many clients do not show.
                 connection.put(wire.refusal("connect", wire.RATE_LIMITED, reason))
                 connection.close_locked(reason, wire.POLICY_CLOSE)
                 return connection
@@ -283,7 +426,14 @@ class Hub:
         return connection
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Send the events of a command to their subscribers, called by the venue under its lock."""
+        """Send the events of a command to their subscribers, called by the venue under its lock.
+
+        Parameters
+        ----------
+        events : sequence of Event
+            Events of the command, in order.
+        """
+        # Without subscribers no events are grouped: most commands of a backtest end here.
         if not self._subjects:
             return
         batch = Batch(self.venue.core, events)
@@ -291,6 +441,7 @@ class Hub:
             try:
                 for data in subject.source.collect(batch):
                     self._broadcast(subject, data)
+            # The command has been applied and may have been answered. An error of the feed must not reach its sender.
             except Exception as error:
                 self._drop_subscribers(subject, error)
 
@@ -305,6 +456,7 @@ class Hub:
             for subject in list(self._subjects.values()):
                 try:
                     subject.source.reset(self.venue.core)
+                    # The sequence grows by one here, so that a client that missed the snapshot sees a gap.
                     self._increase_sequence(subject)
                     for connection in list(subject.listeners):
                         connection.put_snapshot(subject)
@@ -312,12 +464,31 @@ class Hub:
                     self._drop_subscribers(subject, error)
 
     def close(self, reason: str = "the venue is shutting down") -> None:
-        """Close all connections."""
+        """Close all connections.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Why, in words. Every client gets it (default: "the venue is shutting down").
+        """
         for connection in list(self.open_connections):
             connection.close(reason, wire.GOING_AWAY)
 
     def subject(self, channel: Channel, message: wire.ClientMessage) -> Subject:
-        """Return the subject of a subscription, created if needed. Raises MalformedRequest for an unknown product."""
+        """Return the subject of a subscription, created if needed.
+
+        Parameters
+        ----------
+        channel : Channel
+            Declaration of the channel.
+        message : wire.ClientMessage
+            The client's message.
+
+        Raises
+        ------
+        MalformedRequest
+            If the product is not listed.
+        """
         found = self._subjects.get(message.subject)
         if found is None:
             source = source_for(self.venue.core, channel, message.fields)
@@ -327,13 +498,31 @@ class Hub:
         return found
 
     def unsubscribe(self, connection: FeedConnection, subject: Subject) -> None:
-        """Remove a connection from a subject. A subject without subscribers is dropped."""
+        """Remove a connection from a subject.
+
+        A subject without subscribers is dropped.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        subject : Subject
+            Subject that the connection subscribed to.
+        """
         subject.listeners.pop(connection, None)
         if not subject.listeners:
             self._subjects.pop(subject.name, None)
 
     def release(self, connection: FeedConnection) -> None:
-        """Give back a closed connection's place. Without the lock, because stopping the ticker waits for its thread."""
+        """Give back a closed connection's place.
+
+        The lock is not held, because stopping the ticker waits for its thread.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        """
         with self.venue.lock:
             counted, connection.counted = connection.counted, False
             self.open_connections.pop(connection, None)
@@ -341,7 +530,19 @@ class Hub:
             self.venue.stop_running()
 
     def send_to(self, connection: FeedConnection, subject: Subject, kind: str, data: dict[str, Any]) -> None:
-        """Queue one data message for one connection."""
+        """Queue one data message for one connection.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        subject : Subject
+            Subject that the connection subscribed to.
+        kind : {"snapshot", "incremental"}
+            Kind of the message.
+        data : dict of str to object
+            Data of the message, ready for JSON.
+        """
         text = wire.data_message(subject.channel, kind, subject.sequence, data)
         for passed in self.faults.pass_on(connection, subject, text):
             connection.put(passed, subject)
@@ -349,6 +550,7 @@ class Hub:
     def _broadcast(self, subject: Subject, data: dict[str, Any]) -> None:
         active = self.faults.active
         self._increase_sequence(subject, self.faults.skipped(subject) if active else 0)
+        # Encoded once for all subscribers. Only a fault makes texts differ.
         text = wire.data_message(subject.channel, "incremental", subject.sequence, data)
         for connection in list(subject.listeners):
             for passed in self.faults.pass_on(connection, subject, text) if active else (text,):
@@ -361,5 +563,6 @@ class Hub:
             connection.close_locked(f"{subject.name} could not be published: {error!r}", wire.INTERNAL_CLOSE)
 
     def _increase_sequence(self, subject: Subject, skipped: int = 0) -> None:
+        # Kept by name too: the number continues when the last subscriber leaves and another one comes.
         subject.sequence += 1 + skipped
         self._sequences[subject.name] = subject.sequence

@@ -30,7 +30,19 @@ _ALL = 1 << 62
 
 
 class BookSource(FeedSource):
-    """The best levels of a book. Levels that enter or leave the window are part of the increments."""
+    """The best levels of a book.
+
+    Levels that enter or leave the window are part of the increments.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : Product
+        Product of the book.
+    depth : int
+        Number of levels on each side.
+    """
 
     def __init__(self, core: Core, product: Product, depth: int) -> None:
         self._code = product.code
@@ -39,14 +51,37 @@ class BookSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
+        """Take the present levels as those that were sent.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         self._sides = self._window(core)
 
     def snapshot(self, core: Core) -> Data:
+        """Return the levels as of the last increment.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         product = core.products[self._code]
         bids, asks = ([_level(product, *level) for level in side] for side in self._sides)
         return self._data(core, bids, asks)
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the levels that a command changed, as one increment.
+
+        A total of 0 removes a level.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         if self._code not in batch.books:
             return []
         core = batch.core
@@ -83,19 +118,42 @@ def _level(product: Product, price_ticks: int, total_steps: int) -> list[str]:
 
 
 class TradesSource(FeedSource):
-    """Public trades of a product."""
+    """Public trades of a product.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : Product
+        Product of the trades.
+    """
 
     def __init__(self, core: Core, product: Product) -> None:
         self._code = product.code
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last trades. The simulated market has some from before genesis."""
+        """Return the last trades.
+
+        The simulated market has some from before genesis.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         found = core.state.history.trades.get(self._code, [])[-RECENT:]
         before = past_of(core, self._code) if len(found) < RECENT else None
         older = past.trades(before, RECENT - len(found)) if before is not None else []
         return self._data(core, [*older, *found])
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the trades of a command, in chunks.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         return [self._data(batch.core, part) for part in in_chunks(batch.trades.get(self._code, ()))]
 
     def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
@@ -115,7 +173,13 @@ class TradesSource(FeedSource):
 
 
 class BlockSource(FeedSource):
-    """Blocks: those with transactions, and the newest one."""
+    """Blocks: those with transactions, and the newest one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
 
     def __init__(self, core: Core) -> None:
         self._published = 0
@@ -124,16 +188,36 @@ class BlockSource(FeedSource):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
+        """Take the present blocks as published.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         blocks = core.state.history.blocks
         self._published = len(blocks)
         self._newest = _block_record(blocks[-1]) if blocks else None
         self._add_empty(core)
 
     def snapshot(self, core: Core) -> Data | None:
-        """Return the newest block."""
+        """Return the newest block.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         return self._newest
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the blocks that were completed since the last increment, with the newest empty one.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         if not batch.blocks:
             return []
         blocks = batch.core.state.history.blocks
@@ -156,11 +240,25 @@ class HeightSource(FeedSource):
     """Height of the newest complete block."""
 
     def snapshot(self, core: Core) -> Data:
+        """Return the height of the newest complete block and its end, Unix ms.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         state = core.state
         height = core.height - 1
         return {"blockHeight": height, "timestamp": state.genesis_time + height * state.block_ms}
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the height if a block was completed.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         return [self.snapshot(batch.core)] if batch.blocks else []
 
 
@@ -168,6 +266,13 @@ class TransactionSource(FeedSource):
     """Transactions of all accounts."""
 
     def collect(self, batch: Batch) -> list[Data]:
+        """Return the transactions of a command, one increment each.
+
+        Parameters
+        ----------
+        batch : Batch
+            Events of one command.
+        """
         return [_transaction_record(done) for done in batch.transactions]
 
 
@@ -200,7 +305,22 @@ _OF_ALL: Mapping[str, Callable[[Core], FeedSource]] = {
 
 
 def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> FeedSource:
-    """Return the source of a subscription. Raises MalformedRequest for a product that is not listed."""
+    """Return the source of a subscription.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping of str to object
+        Fields of the subscription, as the client's message has them.
+
+    Raises
+    ------
+    MalformedRequest
+        If its product is not listed.
+    """
     if channel.type in _OF_ALL:
         return _OF_ALL[channel.type](core)
     if channel.private:

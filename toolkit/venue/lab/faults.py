@@ -76,12 +76,38 @@ class FaultyVenue(Host, Protocol):
 
 @dataclass(slots=True, repr=False, eq=False)
 class Fault(AbstractContextManager["Fault"]):
-    """One armed fault. As a context manager it is removed at the end of the block.
+    """One armed fault.
 
-    Attributes: `kind` (see `KINDS`). The fault matches by `path` (with * and ?), `action`, `account` (master, signer,
-    or the account of a query), `peer` and `channel` ("" for all). `after` is the number of matches that still pass
-    first. `count` is how often it triggers (None for always), `chance` its probability at each match. `delay` is in ms,
-    `status` an HTTP status, `code` a code of the venue. `struck` is how often it has triggered.
+    As a context manager it is removed at the end of the block.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of the fault, a key of `KINDS`.
+    path : str
+        Path of the request, with * and ?. "" matches all.
+    action : str
+        Type of the action, "" for all.
+    account : str
+        Master, signer, or account of a query, in lower case. "" matches all.
+    peer : str
+        IP address of the client, "" for all.
+    channel : str
+        Channel of the feed, "" for all.
+    after : int
+        Number of matches that still pass first (default: 0).
+    count : int or None
+        How often it triggers. `None` means always (default: 1).
+    chance : float
+        Probability at each match, between 0 and 1 (default: 1.0).
+    delay : int
+        Delay of late requests and answers, in ms (default: 1000).
+    status : int
+        HTTP status of the answer (default: 503).
+    code : int
+        Code of the answer (default: 40,231).
+    struck : int
+        How often it has triggered.
     """
 
     kind: str
@@ -142,7 +168,13 @@ SETTINGS: dict[str, Any] = {
 
 
 class ArmedFaults:
-    """The armed faults of one kind of traffic, in the order they were added, guarded by the venue's lock."""
+    """The armed faults of one kind of traffic, in the order they were added, guarded by the venue's lock.
+
+    Parameters
+    ----------
+    venue : FaultyVenue
+        Venue whose requests and messages the faults act on.
+    """
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
@@ -157,13 +189,27 @@ class ArmedFaults:
         return len(self._armed)
 
     def arm(self, fault: Fault) -> None:
-        """Add a fault."""
+        """Add a fault.
+
+        Parameters
+        ----------
+        fault : Fault
+            The fault.
+        """
         with self._venue.lock:
             self._armed.append(fault)
             fault._armed_in = self
 
     def remove(self, fault: Fault) -> None:
-        """Disarm one fault. One that is not armed any more is no error."""
+        """Disarm one fault.
+
+        One that is not armed any more is no error.
+
+        Parameters
+        ----------
+        fault : Fault
+            The fault.
+        """
         with self._venue.lock:
             self._armed = [one for one in self._armed if one is not fault]
 
@@ -176,6 +222,13 @@ class ArmedFaults:
         """Yield the matching faults of these kinds that trigger, counting each match, under the lock.
 
         A fault that has triggered `count` times is disarmed.
+
+        Parameters
+        ----------
+        kinds : Container of str
+            Kinds to look at.
+        matches : callable
+            Returns whether a fault is for this request or message.
         """
         for fault in self._armed:  # `remove` makes a new list, so this one does not change here
             if fault.kind in kinds and matches(fault) and fault.triggers():
@@ -185,7 +238,15 @@ class ArmedFaults:
 
 
 class RequestFaults(ArmedFaults):
-    """The faults of requests. `gateway.RequestInterceptor` says when each method is called."""
+    """The faults of requests.
+
+    `gateway.RequestInterceptor` says when each method is called.
+
+    Parameters
+    ----------
+    venue : FaultyVenue
+        Venue whose requests and messages the faults act on.
+    """
 
     def __init__(self, venue: FaultyVenue) -> None:
         super().__init__(venue)
@@ -197,11 +258,35 @@ class RequestFaults(ArmedFaults):
         return bool(self._armed or self._late)
 
     def on_request(self, incoming: Incoming) -> None:
-        """Raise FaultTriggered for a fault that matches by path and peer alone."""
+        """Raise for a fault that matches by path and peer alone.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            Request, of which only path and peer are known.
+
+        Raises
+        ------
+        FaultTriggered
+            If one triggers. It has the answer.
+        """
         self._before(incoming, needs_sender=False)
 
     def on_authenticated(self, core: Core, incoming: Incoming) -> None:
-        """Raise FaultTriggered for a fault of this action or account, before the command is applied."""
+        """Raise for a fault of this action or account, before the command is applied.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue, which knows whom the signer acts for.
+        incoming : Incoming
+            Request with its signer. Its accounts are set.
+
+        Raises
+        ------
+        FaultTriggered
+            If one triggers. It has the answer.
+        """
         signer = incoming.signer.lower()
         if signer:
             incoming.accounts = (signer, *permissions.acts_for(core, incoming.action, signer))
@@ -210,13 +295,29 @@ class RequestFaults(ArmedFaults):
         self._before(incoming, needs_sender=True)
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer as the faults leave it. `again` executes the same request a second time."""
+        """Return the answer as the faults leave it.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            Request that the fault may match.
+        answer : Answer
+            Answer of the venue.
+        again : callable
+            Executes the same request a second time.
+        """
         for fault in self._triggered(AFTER, lambda fault: _matches(fault, incoming)):
             answer = _altered(fault, answer, again)
         return answer
 
     def due(self, now_ms: int) -> list[Incoming]:
-        """Remove and return the held-back requests that arrive by now."""
+        """Remove and return the held-back requests that arrive by now.
+
+        Parameters
+        ----------
+        now_ms : int
+            Time of the venue, Unix ms.
+        """
         with self._venue.lock:
             found = [incoming for time, incoming in self._late if time <= now_ms]
             if found:
@@ -274,6 +375,11 @@ class FeedFaults(ArmedFaults):
     """The faults of the feed: `venue.host.feed.faults.add("drop", channel="orderBook", count=3)`.
 
     A freeze holds back every message, answers to pings included, until it is removed.
+
+    Parameters
+    ----------
+    venue : FaultyVenue
+        Venue whose requests and messages the faults act on.
     """
 
     def __init__(self, venue: FaultyVenue) -> None:
@@ -281,7 +387,31 @@ class FeedFaults(ArmedFaults):
         self._held: list[tuple[FeedConnection, Subject | None, str]] = []
 
     def add(self, kind: str, *, channel: str = "", peer: str = "", after: int = 0, count: int | None = 1) -> Fault:
-        """Arm a fault of kind `drop`, `duplicate`, `skip`, `freeze` or `cut`. Raises InputError for another kind."""
+        """Arm a fault.
+
+        Parameters
+        ----------
+        kind : {"drop", "duplicate", "skip", "freeze", "cut"}
+            Kind of the fault.
+        channel : str, optional
+            Channel that it is for (default: "", all).
+        peer : str, optional
+            IP address of the client (default: "", all).
+        after : int, optional
+            Number of messages that still pass first (default: 0).
+        count : int or None, optional
+            How often it triggers. `None` means always (default: 1).
+
+        Returns
+        -------
+        Fault
+            The armed fault.
+
+        Raises
+        ------
+        InputError
+            For another kind.
+        """
         if f"feed-{kind}" not in FEED:
             kinds = tuple(known.removeprefix("feed-") for known in FEED)
             raise InputError(f"fault {kind!r} is none of {', '.join(kinds)}", field="kind", value=kind, nearest=kinds)
@@ -290,7 +420,15 @@ class FeedFaults(ArmedFaults):
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Disarm one fault. The end of the last freeze delivers what was held back."""
+        """Disarm one fault.
+
+        One that is not armed any more is no error.
+
+        Parameters
+        ----------
+        fault : Fault
+            The fault.
+        """
         with self._venue.lock:
             super().remove(fault)
             if fault.kind == "feed-freeze" and not self._freezes():
@@ -303,7 +441,17 @@ class FeedFaults(ArmedFaults):
             self._release()
 
     def cut(self, reason: str = "cut (scripted fault)", *, peer: str = "") -> int:
-        """Close connections immediately, all or those of a peer. Return how many."""
+        """Close connections immediately.
+
+        Return how many.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Why, in words, for the client (default: "cut (scripted fault)").
+        peer : str, optional
+            IP address of the client (default: "", all).
+        """
         found = [one for one in self._venue.feed.open_connections if not one.closed and peer in ("", one.peer)]
         for connection in found:
             connection.close(reason, GOING_AWAY)
@@ -312,11 +460,27 @@ class FeedFaults(ArmedFaults):
     # called by the hub, under the lock
 
     def skipped(self, subject: Subject) -> int:
-        """Return how many sequence numbers to leave out before the next increment of a subject, for all peers."""
+        """Return how many sequence numbers to leave out before the next increment of a subject, for all peers.
+
+        Parameters
+        ----------
+        subject : Subject
+            Subject whose increment follows.
+        """
         return sum(1 for _ in self.triggered(("feed-skip",), lambda fault: fault.channel in ("", subject.channel.type)))
 
     def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
-        """Return the texts to send for one data message: none, itself, or itself twice."""
+        """Return the texts to send for one data message: none, itself, or itself twice.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection that the message is for.
+        subject : Subject
+            Subject of the message.
+        text : str
+            Encoded data message.
+        """
 
         def matches(fault: Fault) -> bool:
             return fault.channel in ("", subject.channel.type) and fault.peer in ("", connection.peer)
@@ -336,7 +500,17 @@ class FeedFaults(ArmedFaults):
         return [text, text] if hit("feed-duplicate") else [text]
 
     def holds(self, connection: FeedConnection, text: str) -> bool:
-        """Hold back an answer to a connection's own message if everything to it is frozen. Return whether it was."""
+        """Hold back an answer to a connection's own message if everything to it is frozen.
+
+        Return whether it was held back.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection that the message is for.
+        text : str
+            Encoded answer.
+        """
         frozen = any(
             not fault.channel and not fault.after and fault.peer in ("", connection.peer) for fault in self._freezes()
         )
@@ -354,7 +528,20 @@ class FeedFaults(ArmedFaults):
 
 
 class Faults:
-    """The faults of one `venue`: `requests` goes to its gateway, `feed` to its hub."""
+    """The faults of one venue.
+
+    Parameters
+    ----------
+    venue : FaultyVenue
+        Venue whose requests and messages the faults act on.
+
+    Attributes
+    ----------
+    requests : RequestFaults
+        Faults of requests, which the gateway asks.
+    feed : FeedFaults
+        Faults of the feed, which the hub asks.
+    """
 
     def __init__(self, venue: FaultyVenue) -> None:
         self._venue = venue
@@ -363,10 +550,25 @@ class Faults:
         self._added = 0
 
     def add(self, text: str, **settings: Any) -> Fault:
-        """Arm a fault and return it: `text` is its kind, see `KINDS`, and `**settings` are those of `Fault`.
+        """Arm a fault and return it.
 
-        The settings may be part of `text`: "lose-answer action=placeOrder after=2 count=all". `delay` is a span like
-        "2s". Raises InputError for an unknown kind and for settings that don't go together.
+        Parameters
+        ----------
+        text : str
+            Kind of the fault, see `KINDS`. It may have the settings too: "lose-answer action=placeOrder after=2
+            count=all".
+        **settings : object
+            Settings of `Fault` by name. `delay` is a span such as "2s", or in ms.
+
+        Returns
+        -------
+        Fault
+            The armed fault.
+
+        Raises
+        ------
+        InputError
+            For an unknown kind, and for settings that don't go together.
         """
         kind, *words = text.split() or [""]
         given = {name: _value(name, value, text) for name, _, value in (word.partition("=") for word in words)}
@@ -384,7 +586,10 @@ class Faults:
         return fault
 
     def clear(self) -> None:
-        """Disarm all faults. A late request still arrives at its time. Frozen messages arrive now."""
+        """Disarm all faults.
+
+        A late request still arrives at its time. Frozen messages arrive now.
+        """
         self.requests.clear()
         self.feed.clear()
 

@@ -48,9 +48,27 @@ SLICE_MS = 60_000
 
 
 class Journal:
-    """An open journal. `append` returns when the entry is written. Used under the venue's lock.
+    """An open journal, used under the venue's lock.
 
-    Attributes: `path`, `genesis`, `count`, the number of entries after the genesis, `sync`, see Sync.
+    `append` returns when the entry is written.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    connection : sqlite3.Connection
+        Connection to the file, which it closes.
+    genesis : Genesis
+        How the venue begins.
+    last : Entry
+        Last entry of the file.
+    sync : {"full", "os"}
+        When writes are on the disk, see `journal_file.Sync`.
+
+    Attributes
+    ----------
+    count : int
+        Number of entries after the genesis.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, genesis: Genesis, last: Entry, sync: Sync) -> None:
@@ -67,6 +85,7 @@ class Journal:
         weakref.finalize(self, connection.close)  # releases the file's lock even if `close` is never called
         self._dumping: Iterator[None] | None = None
         """Writes a slice of a dump at each step."""
+        # Only the newest dump counts. What older ones left is deleted while the next one is written.
         row = connection.execute("SELECT id, n, time FROM dumps ORDER BY id DESC").fetchone()
         self._dump_id: int
         self._dump_number: int
@@ -77,14 +96,31 @@ class Journal:
     def create(
         cls, path: str | Path, genesis: Genesis, first: Sequence[Command] = (), *, sync: Sync = "full"
     ) -> Journal:
-        """Create a journal in a new file. The file gets its name once genesis and `first` commands are written.
+        """Create a journal in a new file.
 
-        Raises VenueError when the path exists or can't be written.
+        The file gets its name once genesis and first commands are written.
+
+        Parameters
+        ----------
+        path : str or Path
+            File of the journal.
+        genesis : Genesis
+            How the venue begins.
+        first : sequence of Command, optional
+            Commands that follow the genesis (default: none).
+        sync : {"full", "os"}, optional
+            When writes are on the disk, see `journal_file.Sync` (default: "full").
+
+        Raises
+        ------
+        VenueError
+            If the path exists or can't be written.
         """
         path = Path(path)
         if path.exists():
             raise VenueError(f"{path} exists. Open it, or choose another file")
         try:
+            # Written under another name and renamed, so that no crash leaves a file that is half a journal.
             journal_file.write_file(path, journal_file.first_entries(genesis, first))
         except (OSError, sqlite3.Error) as error:
             raise VenueError(f"{path} can't be written as a journal: {error}") from error
@@ -94,8 +130,23 @@ class Journal:
     def open(cls, path: str | Path, *, sync: Sync = "full") -> Journal:
         """Open a journal after checking every entry.
 
-        Raises StoredFileError, which says what is wrong and how many entries are intact, and VenueError when there is
-        no file, another venue uses it, or it can't be written. A file that others could read is made private.
+        A file that others could read is made private.
+
+        Parameters
+        ----------
+        path : str or Path
+            File of the journal.
+        sync : {"full", "os"}, optional
+            When writes are on the disk, see `journal_file.Sync` (default: "full").
+
+        Raises
+        ------
+        StoredFileError
+            If it is damaged. The error says what is wrong and how many entries are intact.
+        VenueError
+            If there is no file, another venue uses it, or it can't be written.
+        InputError
+            If `sync` is unknown.
         """
         path = Path(path)
         if not path.is_file():
@@ -108,6 +159,8 @@ class Journal:
         connection = None
         try:
             connection = journal_file.connect(path, sync)
+            # Only entries after the last dump are checked before the start. The others are checked later, while the
+            # venue runs.
             start = journal_file.first_to_check(connection)
             genesis, last = journal_file.examine(path, connection, start)
             with transaction(connection):  # a file, folder or disk that takes no writes is found out now
@@ -117,6 +170,7 @@ class Journal:
             opened = cls(path, connection, genesis, last, sync)
             opened.behind = start
             return opened
+        # Also for KeyboardInterrupt: an open connection would keep the lock of the file.
         except BaseException as error:
             if connection is not None:
                 connection.close()
@@ -125,19 +179,37 @@ class Journal:
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
-        """Write commands in one transaction. Raises VenueError when that fails. No command must be applied then.
+        """Write commands in one transaction.
 
         While a dump is kept, slices of it are written as well: a group's commands are as many as single ones.
+
+        Parameters
+        ----------
+        commands : sequence of Command
+            Commands in order. They are applied after this.
+
+        Raises
+        ------
+        VenueError
+            If that fails. No command must be applied then.
         """
         self._write("command", map(journal_file.encode, commands))
+        # A dump must keep pace with the commands, whether they come alone or in groups.
         for _ in range(1 + len(commands) // STEP_COMMANDS):
             self._step()
 
     def append_state(self, dump: bytes) -> None:
-        """Write that the venue's state was replaced by this dump (a revert or a load)."""
+        """Write that the venue's state was replaced by this dump (a revert or a load).
+
+        Parameters
+        ----------
+        dump : bytes
+            Dump of the new state.
+        """
         self._write("state", [dump])
 
     def _write(self, kind: str, bodies: Iterable[bytes]) -> None:
+        # Damage that was found while running: what is appended to a broken chain could not be replayed.
         if self._damage is not None:
             raise VenueError(f"nothing was done: {self._damage}")
         rows = journal_file.chained(self.count + 1, self._chain, kind, bodies)
@@ -145,20 +217,29 @@ class Journal:
             return
         count, chain = rows[-1].number, rows[-1].chain
         try:
+            # Entries and head change together. After a crash the head names the last entry that counts.
             with transaction(self._db):
                 self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
                 self._db.execute("UPDATE head SET n = ?, chain = ?", (count, chain))
         except sqlite3.Error as error:
             raise VenueError(f"the journal {self.path} can't be written: {error}. Nothing was done") from error
+        # Only after the transaction, so that a failed write leaves the chain as the file has it.
         self.count, self._chain = count, chain
 
     def keep_dump(self, core: Core) -> None:
         """Begin to keep a dump of the state when one is due, so that the next start is quick.
 
         It is written a slice at a time, with the commands that follow.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
         """
         time = core.state.time
+        # Two measures: a quiet venue has few commands but much time to compute again, a busy one the reverse.
         due = self.count - self._dump_number >= DUMP_COMMANDS or time - self._dump_time >= DUMP_MS
+        # Old records leave the memory before the dump begins. It then only names them.
         if due and self._dumping is None and not self._spill(core):
             self._begin_dump(core)
 
@@ -174,6 +255,8 @@ class Journal:
                 records = Records([], recent, dump_format.reader(list[type(recent[0])], self.fetch))  # type: ignore[misc]
                 holder.__setitem__(name, records) if keyed else setattr(holder, name, records)
             body = journal_file.encode(recent[:CHUNK])
+            # A chunk is named by its checksum, so that a second one with the same content, after a revert, is the same
+            # row.
             digest = checksum((body,))
             try:
                 self._db.execute("INSERT OR IGNORE INTO chunks VALUES (?, ?)", (digest, body))
@@ -184,7 +267,19 @@ class Journal:
         return False
 
     def fetch(self, digest: bytes) -> bytes:
-        """Return a chunk of old records. Raises VenueError for one that was altered."""
+        """Return a chunk of old records.
+
+        Parameters
+        ----------
+        digest : bytes
+            Checksum of the chunk, which is its name.
+
+        Raises
+        ------
+        VenueError
+            If it was altered.
+        """
+        # A closed venue can still be read, for example for its report.
         reader = sqlite3.connect(self.path) if self.closed else self._db
         try:
             [found] = reader.execute("SELECT body FROM chunks WHERE hash = ?", (digest,)).fetchone() or [b""]
@@ -198,9 +293,20 @@ class Journal:
         raise VenueError(f"old records kept in {self.path} were altered. Only queries that need them are refused")
 
     def check_behind(self, lock: AbstractContextManager[Any], rest: float = 0.0) -> None:
-        """Check the entries before `behind` in steps, each under the lock. Damage ends all further writing."""
+        """Check the entries before `behind` in steps, each under the lock.
+
+        Damage ends all further writing.
+
+        Parameters
+        ----------
+        lock : AbstractContextManager of object
+            Lock of the venue.
+        rest : float, optional
+            Pause after each step, in seconds (default: 0.0).
+        """
         at = 0
         while at < self.behind:
+            # Each step takes the lock for a few ms, so that commands pass between the steps.
             with lock:
                 if self.closed:
                     return
@@ -226,12 +332,14 @@ class Journal:
         execute, number = self._db.execute, self._dump_id + 1
         digest = hashlib.sha256(journal_file.dump_start(applied))
         oldest = "SELECT min(id) FROM slices WHERE dump <> ?"
+        # One slice at each step: deleting all together would hold up a command.
         while execute(f"DELETE FROM slices WHERE id = ({oldest})", (self._dump_id,)).rowcount:
             yield  # what earlier dumps left
         for part in slices:
             digest.update(part)
             execute("INSERT INTO slices (dump, body) VALUES (?, ?)", (number, part))
             yield
+        # The hash of all slices enters the chain of the entries. An altered dump is then found, and not used.
         hashed = digest.digest()
         chain = journal_file.chain_hash(self._chain, "dump", hashed)
         with transaction(self._db):
@@ -242,6 +350,7 @@ class Journal:
     def _step(self) -> bool:
         """Write a slice of the dump that is being kept. Return False when there is none, or no more of it."""
         if self._dumping is not None:
+            # A dump is only for speed. If it can't be written, the entries are still there.
             with contextlib.suppress(sqlite3.Error, StopIteration):  # a replay works without dumps
                 next(self._dumping)
                 return True
@@ -252,6 +361,7 @@ class Journal:
         """Return the core after applying all entries, starting from the latest dump."""
         start, core = self._latest_dump()
         for kind, body in self._db.execute("SELECT kind, body FROM entries WHERE n > ? ORDER BY n", (start,)):
+            # A revert or load: what the entries before it made is gone.
             if kind == "state":
                 core = Core.load(body, self.path)
             else:
@@ -273,15 +383,21 @@ class Journal:
             elif not version:
                 what = f"the dump kept in {self.path} after entry {applied} was altered and is not used"
                 warn(f"{what}. The state is computed from the entries", RuntimeWarning)
+        # Without a dump every entry is applied, so all must be checked first.
         self.check_behind(contextlib.nullcontext())
         if self._damage is not None:
             raise self._damage
         return 0, Core(self.genesis)
 
     def close(self, core: Core | None = None) -> None:
-        """Close the file, with a dump of the core's state for the next start if that takes no more than CLOSE_SECONDS.
+        """Close the file.
 
         Closing again does nothing.
+
+        Parameters
+        ----------
+        core : Core or None, optional
+            State machine whose state is dumped for the next start, if that takes no more than 0.1 s (default: no dump).
         """
         if core is not None and not self.closed:
             end = monotonic() + CLOSE_SECONDS
@@ -290,6 +406,7 @@ class Journal:
                 self._begin_dump(core)
                 while self._step() and monotonic() < end:
                     pass
+                # Committed only if it is whole. Otherwise closing the connection rolls it back.
                 if self._dumping is None:
                     self._db.execute("COMMIT")
         self.closed = True
@@ -302,9 +419,27 @@ class Journal:
 def open_or_create(
     path: str | Path, genesis: Genesis, first: Sequence[Command] = (), *, sync: Sync = "full", recovering: bool = False
 ) -> Journal:
-    """Return the journal of a file, created with `genesis` and `first` commands if there is none.
+    """Return the journal of a file, created if there is none.
 
-    `recovering` continues a damaged one from its intact entries. Raises as `Journal.open`, `create` and `recover`.
+    Parameters
+    ----------
+    path : str or Path
+        File of the journal.
+    genesis : Genesis
+        How the venue begins.
+    first : sequence of Command, optional
+        Commands that follow the genesis (default: none).
+    sync : {"full", "os"}, optional
+        When writes are on the disk, see `journal_file.Sync` (default: "full").
+    recovering : bool, optional
+        True continues a damaged file from its intact entries (default: `False`).
+
+    Raises
+    ------
+    StoredFileError
+        If the file is damaged and `recovering` is False.
+    VenueError
+        If it can't be opened or written.
     """
     if not Path(path).exists():
         return Journal.create(path, genesis, first, sync=sync)
@@ -318,9 +453,18 @@ def open_or_create(
 
 
 def apply(core: Core, command: Command) -> None:
-    """Apply a command of the journal, after the time that passed before it."""
+    """Apply a command of the journal, after the time that passed before it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    command : Command
+        Command of the journal.
+    """
     while core.state.time < command.time:
         core.apply(Advance(min(command.time, core.state.time + SLICE_MS)))
+        # No one reads the events of a replay.
         core.events.clear()
     with contextlib.suppress(Exception):  # a command that raised when it was first applied raises again
         core.apply(command)
@@ -331,6 +475,16 @@ def plain(args: dict[str, Any]) -> dict[str, Any]:
     """Return a control's arguments as they are read back from a journal, so that a replay applies the same values.
 
     Raises InputError for values that can't be stored.
+
+    Parameters
+    ----------
+    args : dict of str to object
+        Arguments by name.
+
+    Raises
+    ------
+    InputError
+        If a value can't be stored.
     """
     try:
         stored = msgspec.msgpack.encode(msgspec.to_builtins(args, str_keys=True))

@@ -58,7 +58,19 @@ _decode_genesis = msgspec.msgpack.Decoder(Genesis).decode
 
 
 class Entry(NamedTuple):
-    """One row: `kind` is "genesis" (number 0), "command" or "state". `chain` is the hash up to and including it."""
+    """One row of the journal.
+
+    Attributes
+    ----------
+    number : int
+        Number of the entry. The genesis has 0.
+    kind : str
+        "genesis", "command" or "state".
+    body : bytes
+        Encoded content.
+    chain : bytes
+        Hash up to and including this entry.
+    """
 
     number: int
     kind: str
@@ -67,7 +79,17 @@ class Entry(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """That a dump was complete after entry `number`: the venue's time when it began, and the dump's hash."""
+    """That a dump was complete after an entry.
+
+    Attributes
+    ----------
+    number : int
+        Number of the entry.
+    time : int
+        Time of the venue when the dump began, Unix ms.
+    hash : bytes
+        Hash of the dump.
+    """
 
     number: int
     time: int
@@ -79,28 +101,78 @@ class Broken(Exception):
 
 
 def dump_version(applied: int, parts: Sequence[bytes], digest: bytes) -> int:
-    """Return the format of a dump whose hash is `digest`, 0 if it has this hash in no format."""
+    """Return the format of a dump by its hash, 0 if it has this hash in no format.
+
+    Parameters
+    ----------
+    applied : int
+        Number of entries after the genesis that the dump contains.
+    parts : sequence of bytes
+        Slices of the dump, in order.
+    digest : bytes
+        Kept hash of the dump.
+    """
     numbers = range(dump_format.FORMAT, 0, -1)
     return next((number for number in numbers if dump_hash(applied, parts, number) == digest), 0)
 
 
 def dump_hash(applied: int, parts: Iterable[bytes], number: int = dump_format.FORMAT) -> bytes:
-    """Return the hash of a dump in slices of the state after `applied` entries. `number` is its format."""
+    """Return the hash of a dump in slices.
+
+    Parameters
+    ----------
+    applied : int
+        Number of entries after the genesis that the dump contains.
+    parts : iterable of bytes
+        Slices of the dump, in order.
+    number : int, optional
+        Format of the dump (default: the present one).
+    """
     return checksum((dump_start(applied, number), *parts))
 
 
 def dump_start(applied: int, number: int = dump_format.FORMAT) -> bytes:
-    """Return the first bytes of the input to a dump's hash. `number` is its format."""
+    """Return the first bytes of the input to a dump's hash.
+
+    Parameters
+    ----------
+    applied : int
+        Number of entries after the genesis that the dump contains.
+    number : int, optional
+        Format of the dump (default: the present one).
+    """
     return b"%d:%d:" % (number, applied)
 
 
 def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
-    """Return the hash of an entry and, through `before`, of all entries before it."""
+    """Return the hash of an entry and of all entries before it.
+
+    Parameters
+    ----------
+    before : bytes
+        Hash of all entries before.
+    kind : str
+        "genesis", "command" or "state".
+    body : bytes
+        Encoded content.
+    """
     return checksum((before, kind.encode(), b":", body))
 
 
 def chained(first: int, chain: bytes, kind: str, bodies: Iterable[bytes]) -> list[Entry]:
-    """Return entries that continue a chain, numbered from `first`."""
+    """Return entries that continue a chain, numbered from `first`.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first entry.
+    chain : bytes
+        Hash of all entries before.
+    kind : str
+        "genesis", "command" or "state".
+    bodies : iterable of bytes
+        Encoded contents, in order.
+    """
     entries: list[Entry] = []
     for number, body in enumerate(bodies, first):
         chain = chain_hash(chain, kind, body)
@@ -109,14 +181,40 @@ def chained(first: int, chain: bytes, kind: str, bodies: Iterable[bytes]) -> lis
 
 
 def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
-    """Return the entries of a new journal."""
+    """Return the entries of a new journal.
+
+    Parameters
+    ----------
+    genesis : Genesis
+        How the venue begins.
+    commands : sequence of Command
+        Commands that follow the genesis.
+    """
     [first] = chained(0, START, "genesis", [encode(genesis)])
     return [first, *chained(1, first.chain, "command", map(encode, commands))]
 
 
 def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] = ()) -> None:
-    """Write a database with these entries, which takes the place of one at this path. Raises OSError, sqlite3.Error."""
+    """Write a database with some entries, which takes the place of one at this path.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    entries : sequence of Entry
+        All entries, from the genesis on.
+    digests : sequence of Digest, optional
+        Dumps that were kept between the entries (default: none).
+
+    Raises
+    ------
+    OSError
+        If the file can't be written.
+    sqlite3.Error
+        If SQLite can't write it.
+    """
     fresh = path.with_name(path.name + ".new")
+    # Remains of an earlier attempt that was interrupted.
     for old in (fresh, _rollback_journal(fresh)):  # SQLite would apply the second to the new file
         old.unlink(missing_ok=True)
     with contextlib.closing(connect(fresh, "full")) as connection, transaction(connection):
@@ -130,29 +228,66 @@ def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] =
         connection.execute("INSERT INTO head VALUES (1, ?, ?)", (last.number, chain))
     for old in (_rollback_journal(fresh), _rollback_journal(path)):
         old.unlink(missing_ok=True)
+    # Renaming is atomic: at any instant the path is the old file or the whole new one.
     fresh.replace(path)
 
 
 def connect(path: Path, sync: Sync) -> sqlite3.Connection:
-    """Open a database. Raises sqlite3.Error when it can't be read."""
+    """Open a database.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    sync : Sync
+        When writes are on the disk.
+
+    Raises
+    ------
+    sqlite3.Error
+        If it can't be read.
+    """
     synchronous = f"synchronous = {'FULL' if sync == 'full' else 'OFF'}"
     return databases.connect(path, "locking_mode = EXCLUSIVE", "journal_mode = TRUNCATE", synchronous, timeout=0.5)
 
 
 def first_to_check(connection: sqlite3.Connection) -> int:
-    """Return the entry of the latest dump, if very many lie before it, else 0."""
+    """Return the entry of the latest dump, if very many lie before it, else 0.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        Open connection to the file.
+    """
     found = connection.execute("SELECT applied FROM dumps ORDER BY id DESC").fetchone()
     return found[0] if found is not None and isinstance(found[0], int) and found[0] > BEHIND else 0
 
 
 def examine(path: Path, connection: sqlite3.Connection, start: int = 0) -> tuple[Genesis, Entry]:
-    """Return the genesis and the last entry, after reading every entry from `start` on.
+    """Return the genesis and the last entry, after reading every entry from one on.
 
-    Raises StoredFileError or sqlite3.Error. The chain of the entry returned includes the dumps that were kept after it.
+    The chain of the entry returned includes the dumps that were kept after it.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    connection : sqlite3.Connection
+        Open connection to the file.
+    start : int, optional
+        First entry to check (default: 0, all).
+
+    Raises
+    ------
+    StoredFileError
+        If an entry is missing or altered.
+    sqlite3.Error
+        If SQLite can't read the file.
     """
     # Calling a Python function on the way lets a signal's handler run: this takes seconds for a large file.
     connection.set_progress_handler(_nothing, PROGRESS)
     try:
+        # A whole check reads every page. It is left out where most entries are only checked later.
         with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
             query = "PRAGMA quick_check(1)" if not start else "SELECT 'ok' FROM head"
             verdict = connection.execute(query).fetchone()[0]
@@ -176,6 +311,7 @@ def examine(path: Path, connection: sqlite3.Connection, start: int = 0) -> tuple
     if head is None or first.number:
         raise damaged(path, "it has no head" if head is None else "it has no genesis", last.number)
     number, chain = head
+    # SQLite can lose rows at the end without noticing. The head says how many there must be.
     if number != last.number:
         what = f"it should end at entry {number} and ends at {last.number}: its end is missing"
         raise damaged(path, what, last.number)
@@ -189,11 +325,23 @@ def _nothing() -> None:
 
 
 def recover(path: str | Path) -> int:
-    """Make a damaged journal usable by keeping the intact entries from its beginning. Return how many commands remain.
+    """Make a damaged journal usable by keeping the intact entries from its beginning.
 
-    The damaged file is copied first, with `.damaged` (and a number if needed) added to its name. Raises StoredFileError
-    when not even the genesis is intact, VenueError when there is no file or another venue uses it. Nothing is changed
-    then.
+    Return how many commands remain.
+
+    The damaged file is copied first, with `.damaged` (and a number if needed) added to its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        File of the journal.
+
+    Raises
+    ------
+    StoredFileError
+        If not even the genesis is intact. Nothing is changed then.
+    VenueError
+        If there is no file or another venue uses it. Nothing is changed then.
     """
     path = Path(path)
     if not path.is_file():
@@ -215,9 +363,23 @@ def _rollback_journal(path: Path) -> Path:
 
 
 def intact(connection: sqlite3.Connection, start: int = 0, end: int = -1) -> Iterator[Entry]:
-    """Yield the entries from the beginning while they are intact. Raises Broken at the first that is not.
+    """Yield the entries from the beginning while they are intact.
 
     With a `start`, that entry's own hash is believed.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        Open connection to the file.
+    start : int, optional
+        First entry. If it is not 0, its own hash is believed (default: 0).
+    end : int, optional
+        Entry after the last one (default: -1, to the end).
+
+    Raises
+    ------
+    Broken
+        At the first entry that is not intact.
     """
     expected, chain = start, START
     kept: dict[int, list[Digest]] = {}
@@ -281,6 +443,7 @@ def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
     except Broken:
         pass
     except sqlite3.Error as error:
+        # A file in use is not damaged, and must not be recovered.
         if databases.is_in_use(error):
             raise _busy(path) from error
     finally:
@@ -295,7 +458,15 @@ def _busy(path: Path) -> VenueError:
 
 
 def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
-    """Return the error to raise for a file that SQLite could not open or read."""
+    """Return the error to raise for a file that SQLite could not open or read.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    error : sqlite3.Error
+        What SQLite raised.
+    """
     if databases.is_in_use(error):
         return _busy(path)
     if not databases.is_damage(error):
@@ -304,6 +475,16 @@ def unreadable(path: Path, error: sqlite3.Error) -> ToolkitError:
 
 
 def damaged(path: Path, what: str, last: int) -> StoredFileError:
-    """Return the error for a damaged journal. `last` is the number of its last intact entry, −1 for none."""
+    """Return the error for a damaged journal.
+
+    Parameters
+    ----------
+    path : Path
+        File of the journal.
+    what : str
+        What is wrong, in words.
+    last : int
+        Number of its last intact entry, −1 for none.
+    """
     whole = f"{last} entries from its beginning are intact. Recover them with `toolkit venue --recover` or recover=True"
     return KIND.error(path, f"it is damaged: {what}", whole if last >= 0 else "nothing of it can be recovered")

@@ -22,10 +22,22 @@ class TapeLike(Protocol):
     times: list[int]
 
     def changes(self, number: int) -> list[list[int]]:
-        """Return the changes of a batch, as `play_recorded` takes them."""
+        """Return the changes of a batch, as `play_recorded` takes them.
+
+        Parameters
+        ----------
+        number : int
+            Number of the batch, from 0.
+        """
 
     def book(self, number: int) -> list[list[int]]:
-        """Return the levels that the book has before a batch, likewise."""
+        """Return the levels that the book has before a batch, likewise.
+
+        Parameters
+        ----------
+        number : int
+            Number of the batch, from 0.
+        """
 
 
 class RecordedEvents(Protocol):
@@ -36,7 +48,15 @@ class RecordedEvents(Protocol):
     step_size: Decimal
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> TapeLike:
-        """Return the changes in ticks and steps of a product."""
+        """Return the changes in ticks and steps of a product.
+
+        Parameters
+        ----------
+        tick_size : Decimal
+            Tick of the product in USDC.
+        step_size : Decimal
+            Step of the product in base units.
+        """
 
 
 Replayable = RecordedEvents | Mapping[str, RecordedEvents]
@@ -45,12 +65,33 @@ Replayable = RecordedEvents | Mapping[str, RecordedEvents]
 class Player:
     """Recordings by product, and the place where each of them is.
 
-    Attributes: `products` (their codes), `rows` (ProductMeta of the venue, with the recordings' steps where its own are
-    coarser), `prices` (first price by code), `start_ms`, `end_ms`.
+    Parameters
+    ----------
+    replay : RecordedEvents or mapping of str to RecordedEvents
+        One recording, or symbol → recording.
+    rows : sequence of mapping of str to object
+        ProductMeta rows of the venue.
+
+    Attributes
+    ----------
+    products : list of int
+        Codes of the recorded products.
+    rows : list of dict
+        ProductMeta rows, with the recordings' steps where the venue's are coarser.
+    prices : dict of int to str
+        First price of each product in USDC.
+    start_ms : int
+        Time of the first change, Unix ms.
+    end_ms : int
+        Time of the last change, Unix ms.
+
+    Raises
+    ------
+    InputError
+        If a symbol is not listed, or a recording has no book.
     """
 
     def __init__(self, replay: Replayable, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raises InputError for a symbol that is not listed, and for a recording without a book."""
         if not isinstance(replay, Mapping):
             replay = {"": replay}
         by_symbol = {str(row["symbol"]): dict(row) for row in rows}
@@ -85,12 +126,24 @@ class Player:
         self.next_ms = self.start_ms
 
     def fit(self, genesis: Genesis) -> Genesis:
-        """Return a genesis with the recordings' products and first prices."""
+        """Return a genesis with the recordings' products and first prices.
+
+        Parameters
+        ----------
+        genesis : Genesis
+            Genesis of the venue.
+        """
         prices = {**genesis.prices, **self.prices}
         return msgspec.structs.replace(genesis, products=self.rows, prices=prices)
 
     def begin(self, time: int) -> list[Control]:
-        """Return the commands that open the recorded market at a time, with the books that are there by then."""
+        """Return the commands that open the recorded market at a time, with the books that are there by then.
+
+        Parameters
+        ----------
+        time : int
+            Time of the venue, Unix ms.
+        """
         self.seek(time - 1)
         books = {code: tape.book(self._places[code]) for code, tape in self._tapes.items()}
         played = [{"product": code, "changes": book} for code, book in books.items() if book]
@@ -98,7 +151,13 @@ class Player:
         return [opening, *(Control(time, "play_recorded", each) for each in played)]
 
     def seek(self, time: int) -> None:
-        """Continue with what comes after a time (Unix ms)."""
+        """Continue with what comes after a time.
+
+        Parameters
+        ----------
+        time : int
+            Time of the venue, Unix ms.
+        """
         for code, tape in self._tapes.items():
             self._places[code] = bisect_right(tape.times, time)
         self._find_next()
@@ -121,7 +180,20 @@ class Player:
 
 
 def listed_symbol(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the product that is quoted in USDC where a recording is in another dollar: BTCUSDC for BTCUSDT."""
+    """Return the product that is quoted in USDC where a recording is in another dollar: BTCUSDC for BTCUSDT.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the recording, such as "BTCUSDT" or "BTC-USD".
+    rows : sequence of mapping of str to object
+        ProductMeta rows of the venue.
+
+    Raises
+    ------
+    InputError
+        If no product, or more than one, fits.
+    """
     symbols = [str(row["symbol"]) for row in rows]
     if symbol in symbols:
         return symbol
@@ -143,7 +215,17 @@ def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
 
 
 def fit_row(row: dict[str, Any], tick_size: Decimal, step_size: Decimal) -> None:
-    """Give a product another market's tick and step where its own are coarser."""
+    """Give a product another market's tick and step where its own are coarser.
+
+    Parameters
+    ----------
+    row : dict of str to object
+        ProductMeta row, which is changed.
+    tick_size : Decimal
+        Tick of the recording in USDC.
+    step_size : Decimal
+        Step of the recording in base units.
+    """
     tick, step = Decimal(row["tickSize"]), Decimal(row["stepSize"])
     tick = tick_size if tick_size % tick else tick
     # money is exact to 0.000001, so a very fine tick needs a coarser step

@@ -31,6 +31,7 @@ class defer_sigint:
         if get_ident() != main_thread().ident:
             return
         before = _get_handler(_INTERRUPT)
+        # SIG_IGN and SIG_DFL are no functions. A program that ignores interrupts has none to delay.
         if callable(before):
             self._before = before
             try:

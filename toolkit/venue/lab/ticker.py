@@ -33,11 +33,25 @@ class Alarms(list[Alarm]):
     """The alarms of a venue, in the order of their setting."""
 
     def between(self, now_ms: int, target_ms: int) -> int:
-        """Return the moment of the next alarm after `now_ms`, at most `target_ms`."""
+        """Return the moment of the next alarm, Unix ms.
+
+        Parameters
+        ----------
+        now_ms : int
+            Present time, Unix ms. Earlier alarms do not count.
+        target_ms : int
+            Latest moment to return, Unix ms.
+        """
         return min([target_ms, *(due for one in self if (due := one.due_ms()) is not None and due > now_ms)])
 
     def ring(self, now_ms: int) -> bool:
-        """Ring every alarm that is due, and return whether there was one."""
+        """Ring every alarm that is due, and return whether there was one.
+
+        Parameters
+        ----------
+        now_ms : int
+            Present time, Unix ms.
+        """
         ringing = [one for one in self if (due := one.due_ms()) is not None and due <= now_ms]
         for one in ringing:
             one.ring()
@@ -45,7 +59,10 @@ class Alarms(list[Alarm]):
 
 
 class Steps:
-    """The lengths of an advance's steps, in ms of the venue's time: as long as can be simulated in STEP_SECONDS."""
+    """The lengths of an advance's steps: as long as can be simulated in STEP_SECONDS.
+
+    `span_ms` is the length of the next step, in ms of the venue's time.
+    """
 
     def __init__(self) -> None:
         self.span_ms = FIRST_STEP_MS
@@ -63,10 +80,14 @@ class Steps:
 
 
 class Ticker:
-    """Calls `try_catch_up(seconds)` until it returns True, then `afterwards()`, once per tick.
+    """The thread that calls one function once per tick until it is done, then another.
 
-    `try_catch_up` waits at most that many seconds for the venue's lock, does one step, and returns whether it was the
-    last.
+    Parameters
+    ----------
+    try_catch_up : callable
+        Does one step and returns whether it was the last. It waits at most the given seconds for the venue's lock.
+    afterwards : callable
+        Called after the last step of a tick.
     """
 
     def __init__(self, try_catch_up: Callable[[float], bool], afterwards: Callable[[], None]) -> None:
@@ -86,6 +107,7 @@ class Ticker:
     def stop(self) -> None:
         """Stop the thread, waiting a few seconds at most."""
         self._stopped.set()
+        # A reader of the feed may close the venue from the ticker's own thread, which can't wait for itself.
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
 
@@ -98,7 +120,17 @@ LEAST_MS = 600_000
 
 @contextmanager
 def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is called with each time reached (Unix ms), `shown` as in `LocalVenue.advance`."""
+    """Yield a function that is called with each time reached, Unix ms.
+
+    Parameters
+    ----------
+    start_ms : int
+        Beginning of the advance, Unix ms.
+    target_ms : int
+        End of the advance, Unix ms.
+    shown : bool or None
+        Whether a bar is shown, as in `LocalVenue.advance`.
+    """
     if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
         yield lambda time_ms: None
         return

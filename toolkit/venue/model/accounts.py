@@ -14,7 +14,31 @@ from .constants import CROSS, NEW, NORMAL, ONE_WAY, UNTRIGGERED
 
 
 class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """One order, from acceptance to its end. Live ones are in `VenueAccount.orders`, ended ones in `History.orders`."""
+    """One order, from acceptance to its end.
+
+    Live ones are in `VenueAccount.orders`, ended ones in `History.orders`.
+
+    Attributes
+    ----------
+    id : int
+        Number of the order, unique in the venue.
+    product : int
+        Code of the product.
+    type : int
+        Member of OrderType.
+    tif : int
+        Member of TimeInForce.
+    filled : int
+        Steps filled so far (default: 0).
+    status : int
+        Member of OrderStatus.
+    triggered : bool
+        True once its trigger price was reached (default: `False`).
+    created : int
+        Time of acceptance, Unix ms (default: 0).
+    updated : int
+        Time of the last change, Unix ms (default: 0).
+    """
 
     id: int
     address: str
@@ -93,7 +117,19 @@ class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Leg:
-    """The long or the short half of a position, with the sums of its present life (from flat to flat)."""
+    """The long or the short half of a position, with the sums of its present life (from flat to flat).
+
+    Attributes
+    ----------
+    size : int
+        Steps held now. 0 is flat (default: 0).
+    opened_by : int
+        Number of the trade that opened it (default: 0).
+    entered_value : int
+        Value at which `entered` steps were added, in micro-USDC (default: 0).
+    closed_value : int
+        Value at which `closed` steps were closed, in micro-USDC (default: 0).
+    """
 
     size: int = 0
     value: int = 0
@@ -117,10 +153,22 @@ class Leg:
     """Funding received (negative = paid) in this life."""
 
     def close(self, steps: int, value_micro: int, long: bool) -> int:
-        """Close a part for `value_micro`. Return the realised profit in micro-USDC.
+        """Close a part for `value_micro`.
+
+        Return the realised profit in micro-USDC.
 
         The entry value goes down in proportion, rounded down. The remainder stays with the leg.
+
+        Parameters
+        ----------
+        steps : int
+            Steps to close, at most `size`.
+        value_micro : int
+            Value of these steps at the closing price, in micro-USDC.
+        long : bool
+            True for the long leg. A short one profits from a lower value.
         """
+        # The last part takes the whole remaining entry value, so that rounding leaves nothing in a flat leg.
         entry = self.value if steps == self.size else self.value * steps // self.size
         pnl = value_micro - entry if long else entry - value_micro
         self.size -= steps
@@ -131,7 +179,21 @@ class Leg:
         return pnl
 
     def grow(self, steps: int, value_micro: int, time_ms: int, exec_id: int) -> None:
-        """Add steps. From flat, a new term begins."""
+        """Add steps.
+
+        From flat, a new term begins.
+
+        Parameters
+        ----------
+        steps : int
+            Steps to add.
+        value_micro : int
+            Value of these steps at the trade's price, in micro-USDC.
+        time_ms : int
+            Time of the trade, Unix ms.
+        exec_id : int
+            Number of the trade.
+        """
         if not self.size:
             self.term += 1
             self.opened, self.opened_by = time_ms, exec_id
@@ -145,7 +207,33 @@ class Leg:
 
 @dataclass(slots=True)
 class Position:
-    """One account in one product: both legs, its settings, and what its resting orders could add."""
+    """One account in one product: both legs, its settings, and what its resting orders could add.
+
+    Attributes
+    ----------
+    product : int
+        Code of the product.
+    long : Leg
+        The long half.
+    short : Leg
+        The short half. One-way accounts have at most one that is not flat.
+    buy_value : int
+        Value of `buy_quantity` at order price, in micro-USDC (default: 0).
+    sell_quantity : int
+        Steps of resting sell orders that may open or grow a position (default: 0).
+    sell_value : int
+        Value of `sell_quantity` at order price, in micro-USDC (default: 0).
+    sell_reducing : int
+        Steps of resting sell orders that may only reduce (default: 0).
+    fees : int
+        Trading fees paid since the account began, in micro-USDC (default: 0).
+    funding : int
+        Funding received since the account began (negative = paid), in micro-USDC (default: 0).
+    created : int
+        When the account first touched the product, Unix ms (default: 0).
+    updated : int
+        Time of the last change, Unix ms (default: 0).
+    """
 
     product: int
     leverage: int
@@ -178,7 +266,23 @@ class Position:
 
 @dataclass(slots=True)
 class VenueAccount:
-    """One account: master wallets, vaults, simulated participants and the venue's own books."""
+    """One account: master wallets, vaults, simulated participants and the venue's own books.
+
+    Attributes
+    ----------
+    address : str
+        Address in lower case.
+    position_mode : int
+        ONE_WAY or HEDGE.
+    status : int
+        NORMAL or LIQUIDATING.
+    created : int
+        When it was opened, Unix ms (default: 0).
+    updated : int
+        Time of the last change, Unix ms (default: 0).
+    taker_rate : int or None
+        Own taker rate in parts of RATE. `None` means by volume.
+    """
 
     address: str
     kind: str = "user"

@@ -18,7 +18,13 @@ from .constants import LAST_PRICE
 
 
 class PriceLevel:
-    """The orders at one price, first come first."""
+    """The orders at one price, first come first.
+
+    Parameters
+    ----------
+    price : int
+        Price of all its orders, in ticks.
+    """
 
     __slots__ = ("orders", "price", "total")
 
@@ -30,7 +36,15 @@ class PriceLevel:
 
 
 class BookSide:
-    """One side of a book. `best` is its best price, 0 when it is empty."""
+    """One side of a book.
+
+    `best` is its best price in ticks, 0 when it is empty.
+
+    Parameters
+    ----------
+    sign : int
+        +1 for bids, −1 for asks.
+    """
 
     __slots__ = ("_keys", "best", "levels", "sign")
 
@@ -45,7 +59,13 @@ class BookSide:
         """price × sign of every level, ascending."""
 
     def add(self, order: VenueOrder) -> PriceLevel:
-        """Put an order behind the others of its price."""
+        """Put an order behind the others of its price.
+
+        Parameters
+        ----------
+        order : VenueOrder
+            Live order with a limit price in ticks.
+        """
         price = order.price
         level = self.levels.get(price)
         if level is None:
@@ -54,11 +74,18 @@ class BookSide:
             insort(keys, price * self.sign)
             self.best = keys[-1] * self.sign
         level.orders[order.id] = order
+        # The total is kept with every change, because the feed reads it far more often than orders change.
         level.total += order.leaves
         return level
 
     def remove(self, order: VenueOrder) -> PriceLevel:
-        """Take an order out, with what it has left."""
+        """Take an order out, with what it has left.
+
+        Parameters
+        ----------
+        order : VenueOrder
+            Order that rests here, with the leaves that the level's total counts.
+        """
         level = self.levels[order.price]
         del level.orders[order.id]
         level.total -= order.leaves
@@ -67,9 +94,16 @@ class BookSide:
         return level
 
     def drop(self, level: PriceLevel) -> None:
-        """Remove an empty level."""
+        """Remove an empty level.
+
+        Parameters
+        ----------
+        level : PriceLevel
+            Level without orders.
+        """
         price, keys = level.price, self._keys
         del self.levels[price]
+        # Most levels come and go at the best price, which is the end of the list: no search is needed there.
         if price == self.best:
             keys.pop()
             self.best = keys[-1] * self.sign if keys else 0
@@ -83,7 +117,13 @@ class BookSide:
             yield levels[key * sign]
 
     def within(self, limit_ticks: int) -> Iterator[PriceLevel]:
-        """Iterate over the levels at `limit_ticks` or better, best first."""
+        """Iterate over the levels at `limit_ticks` or better, best first.
+
+        Parameters
+        ----------
+        limit_ticks : int
+            Worst price to include, in ticks.
+        """
         sign = self.sign
         for level in self:
             if level.price * sign < limit_ticks * sign:
@@ -92,7 +132,13 @@ class BookSide:
 
 
 class Book:
-    """Both sides of one product's book."""
+    """Both sides of one product's book.
+
+    Parameters
+    ----------
+    product : int
+        Code of the product.
+    """
 
     __slots__ = ("asks", "bids", "product")
 
@@ -102,30 +148,77 @@ class Book:
         self.asks = BookSide(-1)
 
     def side(self, side: int) -> BookSide:
-        """Return the ladder where orders of this side rest."""
+        """Return the ladder where orders of this side rest.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, −1 for asks.
+        """
         return self.bids if side > 0 else self.asks
 
     def depth(self, side: int, levels: int) -> list[tuple[int, int]]:
-        """Return the best `levels` levels of a side as (price, total), best first."""
+        """Return the best `levels` levels of a side as (price, total), best first.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, −1 for asks.
+        levels : int
+            Largest number of levels to return.
+        """
         return [(level.price, level.total) for level in islice(self.side(side), levels)]
 
 
 class LazyBooks(Protocol):
     """Replaces books whose orders are only made when they are read: the simulated market."""
 
-    def unfold(self, code: int) -> Book | None: ...
-    def top(self, code: int) -> tuple[int, int]: ...
-    def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]: ...
-    def fold(self) -> None: ...
-    def tell(self) -> None: ...
-    def settle(self) -> None: ...
+    def unfold(self, code: int) -> Book | None:
+        """Return the book of this instant with all its orders, `None` for another product.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
+
+    def top(self, code: int) -> tuple[int, int]:
+        """Return the best bid and ask in ticks, 0 where there is none.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
+
+    def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
+        """Return the levels of a side as (price, total), best first.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        side : int
+            +1 for bids, −1 for asks.
+        value_micro : int
+            Value in micro-USDC that the levels must hold. 0 returns all of them.
+        """
+
+    def fold(self) -> None:
+        """Drop the orders that were made, because time passes."""
+
+    def tell(self) -> None:
+        """Notify the feed that computed levels may have changed."""
+
+    def settle(self) -> None:
+        """Fold everything, and compute on-demand values up to the present."""
 
 
 class Books(dict[int, Book]):
-    """The books by product code. One that `lazy` keeps folded is missing, and made when it is first read.
+    """The books by product code.
 
-    An unfolded book is that of one instant: `Core` folds it before time passes and before the state is dumped, so that
-    reading leaves no trace in the state.
+    One that `lazy` keeps folded is missing, and made when it is first read. An unfolded book is that of one instant.
+    `Core` folds it before time passes and before the state is dumped, so that reading leaves no trace in the state.
     """
 
     lazy: LazyBooks | None = None
@@ -137,14 +230,32 @@ class Books(dict[int, Book]):
         return book
 
     def top(self, code: int) -> tuple[int, int]:
-        """Return the best bid and ask of a product in ticks, 0 where there is none. Nothing is unfolded."""
+        """Return the best bid and ask of a product in ticks, 0 where there is none.
+
+        Nothing is unfolded.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
         if self.lazy is not None and code not in self:
             return self.lazy.top(code)
         book = self[code]
         return book.bids.best, book.asks.best
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
-        """Return the levels of a side as (price, total), best first: all of them, or as many as hold a value."""
+        """Return the levels of a side as (price, total), best first: all of them, or as many as hold a value.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        side : int
+            +1 for bids, −1 for asks.
+        value_micro : int
+            Value in micro-USDC that the levels must hold together. 0 asks for all levels.
+        """
         if self.lazy is not None and code not in self:
             return self.lazy.levels(code, side, value_micro)
         return ((level.price, level.total) for level in self[code].side(side))
@@ -190,7 +301,13 @@ class Triggers:
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
     def add(self, order: VenueOrder) -> None:
-        """Add an order that waits for its trigger, or has triggered and tries again."""
+        """Add an order that waits for its trigger, or has triggered and tries again.
+
+        Parameters
+        ----------
+        order : VenueOrder
+            Order with a trigger price in ticks.
+        """
         if order.triggered:
             self.retrying[order.id] = order.address
             return
@@ -200,7 +317,17 @@ class Triggers:
         heappush(heap, (order.trigger if order.trigger_up else -order.trigger, order.id, order.address))
 
     def due(self, by: int, price_ticks: int) -> list[tuple[int, str, int]]:
-        """Remove and return (id, address, trigger) of every entry that a price reaches. Some may be stale."""
+        """Remove and return (id, address, trigger) of every entry that a price reaches.
+
+        Some may be stale.
+
+        Parameters
+        ----------
+        by : int
+            Price that has moved: LAST_PRICE, MARK_PRICE or INDEX_PRICE.
+        price_ticks : int
+            The price in ticks. 0 is not known yet, and reaches nothing.
+        """
         found: list[tuple[int, str, int]] = []
         for up in (True, False):
             heap = self._heaps.get((by, up))
@@ -212,7 +339,15 @@ class Triggers:
         return found
 
     def see_trade(self, price_ticks: int) -> None:
-        """Note the LAST_PRICE triggers that a trade reaches. Later ones of the same request may move the price back."""
+        """Note the LAST_PRICE triggers that a trade reaches.
+
+        Later ones of the same request may move the price back.
+
+        Parameters
+        ----------
+        price_ticks : int
+            Price of the trade in ticks.
+        """
         self.met += [(*entry, price_ticks) for entry in self.due(LAST_PRICE, price_ticks)]
 
     def queued(self) -> list[tuple[int, int, int]]:
@@ -220,7 +355,13 @@ class Triggers:
         return [(order_id, by, abs(key)) for (by, _), heap in self._heaps.items() for key, order_id, _ in heap]
 
     def rebuild(self, orders: list[VenueOrder]) -> None:
-        """Keep exactly these orders."""
+        """Keep exactly these orders.
+
+        Parameters
+        ----------
+        orders : list of VenueOrder
+            Live orders that wait, or have triggered and try again.
+        """
         self.retrying = {order.id: order.address for order in orders if order.triggered}
         orders = [order for order in orders if not order.triggered]
         self._heaps.clear()

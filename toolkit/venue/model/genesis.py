@@ -76,7 +76,21 @@ def default_margin_tables() -> dict[int, list[dict[str, str]]]:
 
 
 def derived_product(symbol: str, code: int, tick: Decimal, step: Decimal) -> dict[str, Any]:
-    """Return the ProductMeta row of a market that this venue does not list: BTCUSDC's, with this tick and step."""
+    """Return the ProductMeta row of a market that this venue does not list.
+
+    It is that of BTCUSDC, with this tick and step.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the product.
+    code : int
+        Number of the product.
+    tick : Decimal
+        Tick size in USDC.
+    step : Decimal
+        Step size in base units.
+    """
     return {
         **default_products()[0],
         "name": symbol,
@@ -93,7 +107,13 @@ def derived_product(symbol: str, code: int, tick: Decimal, step: Decimal) -> dic
 
 
 def usual_row(product: Product) -> dict[str, Any]:
-    """Return the ProductMeta row that this venue has for the symbol of a product, or derives for it."""
+    """Return the ProductMeta row that this venue has for a symbol, or derives for it.
+
+    Parameters
+    ----------
+    product : Product
+        Product with the symbol.
+    """
     known = {row["symbol"]: row for row in default_products()}
     return known.get(product.symbol) or derived_product(
         product.symbol, product.code, product.tick_size, product.step_size
@@ -103,8 +123,16 @@ def usual_row(product: Product) -> dict[str, Any]:
 def completed_row(product: Product, usual: Mapping[str, Any], tables: MarginTables) -> dict[str, Any]:
     """Return the ProductMeta row of another venue's product, for a venue that executes its orders here.
 
-    What the other venue does not say is as in the `usual` row, of which a DataWarning tells. The product's margin
-    table is added to `tables`.
+    Values that the other venue does not send are those of the usual row. A DataWarning names these values.
+
+    Parameters
+    ----------
+    product : Product
+        Product of the other venue.
+    usual : mapping of str to object
+        Row that this venue has for the symbol.
+    tables : MarginTables
+        Margin tables by number. That of the product is added.
     """
     precisions = {"pricePrecision": product.tick_scale[0], "qtyPrecision": product.step_scale[0]}
     usual = {**usual, **precisions}
@@ -123,7 +151,17 @@ DEFAULT_PRICES = {1: "62500.0", 2: "2450.00", 3: "142.000", 4: "0.6200"}
 
 
 class FeeTier(msgspec.Struct, frozen=True):
-    """Fee rates from a 30-day volume on."""
+    """Fee rates from a 30-day volume on.
+
+    Attributes
+    ----------
+    volume : int
+        Notional of 30 days from which the tier applies, in micro-USDC.
+    maker : int
+        Maker rate in parts of RATE.
+    taker : int
+        Taker rate in parts of RATE.
+    """
 
     volume: int
     maker: int
@@ -142,7 +180,27 @@ def default_fee_tiers() -> list[FeeTier]:
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every number of a venue that is a choice, fixed at its genesis. Times are in ms, rates in parts of RATE."""
+    """Every number of a venue that is a choice, fixed at its genesis.
+
+    Times are in ms, rates in parts of RATE.
+
+    Attributes
+    ----------
+    funding_clamp : int
+        How far the premium may move the rate away from the interest, in parts of RATE.
+    fee_tiers : list of FeeTier
+        Rates by volume, from the smallest volume up. Below the first one the product's rates apply.
+    volume_days : int
+        Days whose volume counts for the fee tier (default: 30).
+    liquidation_slice : int
+        Part of a larger position that is closed at a time.
+    withdrawal_minimum : int
+        Smallest withdrawal, in micro-USDC.
+    faucet_amount : int
+        What one claim of the faucet pays, in micro-USDC.
+    faucet_pause : int
+        Least time between two claims of an account.
+    """
 
     price_interval: int = 3_000
     """Interval of oracle and mark prices and of premium samples."""
@@ -188,7 +246,27 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How one venue begins. The same genesis and commands give the same bytes."""
+    """How one venue begins.
+
+    The same genesis and commands give the same bytes.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of all chance (default: 7).
+    time : int
+        First time of the venue, Unix ms.
+    products : list of dict of str to object
+        Rows of ProductMeta, as the query `products` returns them.
+    margin_tables : dict of int to list of dict of str to str
+        Rows of riskLimitVo by table id.
+    block_ms : int
+        Length of a block in ms (default: 1000).
+    config : Config
+        Numbers of the venue that are a choice.
+    settings : dict of str to object
+        What the rules of other rooms read by name, such as the simulated market.
+    """
 
     seed: int = 7
     time: int = GENESIS_TIME

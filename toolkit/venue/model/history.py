@@ -20,7 +20,23 @@ ROUND = "ROUNDING"
 
 
 class LedgerEntry(NamedTuple):
-    """One change of one balance: a transfer as one of its accounts sees it. Money in micro-USDC."""
+    """One change of one balance: a transfer as one of its accounts sees it.
+
+    Attributes
+    ----------
+    time : int
+        Time of the venue, Unix ms.
+    height : int
+        Block that it belongs to.
+    tx_hash : str
+        Hash of the transaction or system step that caused it.
+    address : str
+        Account it belongs to.
+    amount : int
+        Change of the balance in micro-USDC, negative for the payer.
+    product : int
+        Code of the product, 0 where there is none.
+    """
 
     id: int
     """Number of the transfer. Both sides carry the same one."""
@@ -41,8 +57,30 @@ class LedgerEntry(NamedTuple):
 
 
 class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One movement of cash in double entry, in micro-USDC. The payer and the receiver each have an entry. The venue's
-    rounding account has one too when the payer's amount was rounded up and the receiver's down."""
+    """One movement of cash in double entry, in micro-USDC.
+
+    The payer and the receiver each have an entry. The venue's rounding account has one too when the payer's amount was
+    rounded up and the receiver's down.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    height : int
+        Block that it belongs to.
+    tx_hash : str
+        Hash of the transaction or system step that caused it.
+    received : int
+        What the receiver gets, in micro-USDC.
+    receiver_balance : int
+        Balance of the receiver after it.
+    product : int
+        Code of the product, 0 where there is none (default: 0).
+    reference : str
+        The order id, vault or destination that it belongs to.
+    """
 
     id: int
     time: int
@@ -66,7 +104,13 @@ class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """Balance of ROUNDING after it, where something was left by rounding."""
 
     def entry(self, address: str) -> LedgerEntry:
-        """Return the change that this transfer made to one of its accounts."""
+        """Return the change that this transfer made to one of its accounts.
+
+        Parameters
+        ----------
+        address : str
+            Payer, receiver or the rounding account.
+        """
         kind, amount, balance, other = self.kind, self.paid - self.received, self.rounding_balance, self.payer
         if address == self.payer:
             amount, balance, other = -self.paid, self.payer_balance, self.receiver
@@ -79,7 +123,61 @@ class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One step in the life of an order. A fill is an event with an exec_id. Money in micro-USDC."""
+    """One step in the life of an order.
+
+    A fill is an event with an exec_id.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    height : int
+        Block that it belongs to.
+    tx_hash : str
+        Hash of the transaction or system step that caused it.
+    address : str
+        Account it belongs to.
+    product : int
+        Code of the product, 0 where there is none.
+    order_id : int
+        Number of the order.
+    client_id : int
+        clOrdId, 0 = none.
+    side : int
+        +1 buys, −1 sells.
+    closing : bool
+        True for the sides that close a leg of a hedge.
+    type : int
+        Member of OrderType.
+    tif : int
+        Member of TimeInForce.
+    reduce : int
+        0, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION.
+    quantity : int
+        Ordered steps.
+    trigger : int
+        Trigger price in ticks, 0 = none.
+    slippage : int
+        Allowed slippage of a market order, parts of RATE.
+    fill_price : int
+        Price of the fill in ticks (default: 0).
+    fill_quantity : int
+        Filled steps (default: 0).
+    pnl : int
+        Realised profit in micro-USDC, before fees and funding (default: 0).
+    close_fee : int
+        Fee on the part that closed (negative = received), in micro-USDC (default: 0).
+    builder_fee : int
+        Fee that the builder got, in micro-USDC (default: 0).
+    long_term : int
+        Number of the long leg's life that the fill opened or closed, 0 = none (default: 0).
+    short_term : int
+        Number of the short leg's life that the fill opened or closed, 0 = none (default: 0).
+    reason : str
+        Why it was cancelled or rejected, in words.
+    """
 
     id: int
     time: int
@@ -120,7 +218,21 @@ class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One public trade."""
+    """One public trade.
+
+    Attributes
+    ----------
+    id : int
+        Number of the trade. Both sides' fills carry it.
+    time : int
+        Time of the venue, Unix ms.
+    product : int
+        Code of the product, 0 where there is none.
+    price : int
+        Price in ticks.
+    quantity : int
+        Steps.
+    """
 
     id: int
     time: int
@@ -142,7 +254,23 @@ class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Candle(msgspec.Struct, array_like=True, gc=False):
-    """One minute of one product. Other intervals are added up from these. Minutes without trades have none."""
+    """One minute of one product.
+
+    Other intervals are added up from these. Minutes without trades have none.
+
+    Attributes
+    ----------
+    open : int
+        First price in ticks.
+    high : int
+        Highest price in ticks.
+    low : int
+        Lowest price in ticks.
+    close : int
+        Last price in ticks.
+    count : int
+        Number of trades.
+    """
 
     start: int
     """Milliseconds, a multiple of 60,000."""
@@ -157,7 +285,13 @@ class Candle(msgspec.Struct, array_like=True, gc=False):
     count: int
 
     def add(self, later: Candle) -> None:
-        """Add a candle that follows this one."""
+        """Add a candle that follows this one.
+
+        Parameters
+        ----------
+        later : Candle
+            Candle of a later time. Its open is not needed.
+        """
         if later.high > self.high:
             self.high = later.high
         if later.low < self.low:
@@ -169,7 +303,19 @@ class Candle(msgspec.Struct, array_like=True, gc=False):
 
 
 class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """Funding settled for one product."""
+    """Funding settled for one product.
+
+    Attributes
+    ----------
+    time : int
+        Time of the settlement, Unix ms.
+    product : int
+        Code of the product, 0 where there is none.
+    mark : int
+        Mark price in ticks.
+    oracle : int
+        Oracle price in ticks.
+    """
 
     time: int
     product: int
@@ -182,7 +328,27 @@ class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class FundingPayment(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """Funding paid or received by one leg of one account."""
+    """Funding paid or received by one leg of one account.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    address : str
+        Account it belongs to.
+    product : int
+        Code of the product, 0 where there is none.
+    side : int
+        +1 for the long leg, −1 for the short one.
+    size : int
+        Steps of the leg.
+    rate : int
+        Rate of the interval, in parts of RATE.
+    tx_hash : str
+        Hash of the transaction or system step that caused it.
+    """
 
     id: int
     time: int
@@ -197,7 +363,37 @@ class FundingPayment(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One leg's life from flat to flat."""
+    """One leg's life from flat to flat.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    address : str
+        Account it belongs to.
+    product : int
+        Code of the product, 0 where there is none.
+    side : int
+        +1 for the long leg, −1 for the short one.
+    term : int
+        Number of the leg's life.
+    entry_value : int
+        Value at which it was opened, in micro-USDC.
+    close_value : int
+        Value at which it was closed, in micro-USDC.
+    pnl : int
+        Realised profit in micro-USDC, before fees and funding.
+    fees : int
+        Trading fees paid, in micro-USDC.
+    funding : int
+        Funding received (negative = paid), in micro-USDC.
+    leverage : int
+        Leverage setting at the end, in hundredths.
+    opened : int
+        When it opened, Unix ms.
+    """
 
     id: int
     time: int
@@ -217,7 +413,25 @@ class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One part of a liquidated position, where it went, and the cost to each side."""
+    """One part of a liquidated position, where it went, and the cost to each side.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    address : str
+        Account it belongs to.
+    product : int
+        Code of the product, 0 where there is none.
+    quantity : int
+        Steps that were closed.
+    mark : int
+        Mark price in ticks.
+    tx_hash : str
+        Hash of the transaction or system step that caused it.
+    """
 
     id: int
     time: int
@@ -243,7 +457,15 @@ class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """The equity of an account at one moment, micro-USDC."""
+    """The equity of an account at one moment, micro-USDC.
+
+    Attributes
+    ----------
+    time : int
+        Time of the venue, Unix ms.
+    equity : int
+        Equity with unrealised profit.
+    """
 
     time: int
     equity: int
@@ -254,7 +476,25 @@ class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One submitted action, accepted or refused by a business rule."""
+    """One submitted action, accepted or refused by a business rule.
+
+    Attributes
+    ----------
+    number : int
+        Number of the step. Refused requests and controls count too.
+    height : int
+        Block that it belongs to.
+    time : int
+        Time of the venue, Unix ms.
+    hash : str
+        Hash of the transaction.
+    signer : str
+        Address that signed.
+    nonce : int
+        Nonce of the request, in ms.
+    message : str
+        Reason of a refusal, "" for success.
+    """
 
     number: int
     height: int
@@ -274,7 +514,21 @@ class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One block that holds transactions. Empty ones are not kept (see Core.block_hash)."""
+    """One block that holds transactions.
+
+    Empty ones are not kept (see Core.block_hash).
+
+    Attributes
+    ----------
+    height : int
+        Number of the block.
+    time : int
+        End of the block, Unix ms.
+    hash : str
+        Hash of the block, made from those of its transactions.
+    count : int
+        Number of its transactions.
+    """
 
     height: int
     time: int
@@ -289,7 +543,17 @@ CHUNK = 4_096
 
 
 class Records(Sequence[T]):
-    """An append-only list of which full chunks lie elsewhere (a journal's file) and are fetched when they are read."""
+    """An append-only list of which full chunks lie elsewhere (a journal's file) and are fetched when they are read.
+
+    Parameters
+    ----------
+    names : list of bytes
+        Names of the chunks that lie elsewhere, oldest first. Each has 4,096 records.
+    recent : list of T
+        Records after them.
+    fetch : callable
+        Returns the records of a chunk by its name.
+    """
 
     def __init__(self, names: list[bytes], recent: list[T], fetch: Callable[[bytes], list[T]]) -> None:
         self.parts = names, recent
@@ -298,11 +562,23 @@ class Records(Sequence[T]):
         self._last: tuple[int, list[T]] = -1, []
 
     def append(self, record: T) -> None:
-        """Add a record."""
+        """Add a record.
+
+        Parameters
+        ----------
+        record : T
+            Record that follows all others.
+        """
         self.parts[1].append(record)
 
     def keep(self, name: bytes) -> None:
-        """Forget the oldest chunk that is held, which lies elsewhere under this name now."""
+        """Forget the oldest chunk that is held, which lies elsewhere under this name now.
+
+        Parameters
+        ----------
+        name : bytes
+            Name under which `fetch` returns the chunk.
+        """
         names, recent = self.parts
         self.parts = [*names, name], recent[CHUNK:]
 
@@ -317,6 +593,8 @@ class Records(Sequence[T]):
         at += kept + len(recent) if at < 0 else 0
         if at >= kept or at < 0:
             return recent[at - kept if at >= 0 else len(recent)]
+        # The last chunk is held, because readers move through neighbouring records. Number and records are replaced
+        # together, so that a reader in another thread never sees one without the other.
         number, last = at // CHUNK, self._last
         if last[0] != number:
             self._last = last = number, self._fetch(names[number])
@@ -324,13 +602,29 @@ class Records(Sequence[T]):
 
 
 class Log(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
-    """An append-only list of records with the positions of each account's own."""
+    """An append-only list of records with the positions of each account's own.
+
+    Attributes
+    ----------
+    records : list of T
+        All records, oldest first.
+    by_account : dict of str to list of int
+        Account → positions of its records.
+    """
 
     records: list[T] = []
     by_account: dict[str, list[int]] = {}
 
     def add(self, address: str, record: T) -> None:
-        """Append a record of this account."""
+        """Append a record of this account.
+
+        Parameters
+        ----------
+        address : str
+            Account in lower case.
+        record : T
+            Record that follows all others.
+        """
         records = self.records
         try:
             self.by_account[address].append(len(records))
@@ -339,13 +633,39 @@ class Log(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
         records.append(record)
 
     def of(self, address: str) -> list[T]:
-        """Return the records of one account, oldest first."""
+        """Return the records of one account, oldest first.
+
+        Parameters
+        ----------
+        address : str
+            Account in lower case.
+        """
         records = self.records
         return [records[at] for at in self.by_account.get(address, ())]
 
 
 class History(msgspec.Struct, forbid_unknown_fields=True):
-    """All records of a venue, in order. Lists only grow."""
+    """All records of a venue, in order.
+
+    Lists only grow.
+
+    Attributes
+    ----------
+    order_events : Log of OrderEvent
+        Every step in the life of every order of accounts that keep history.
+    funding_rates : dict of int to list of FundingRate
+        Product code → its settled rates.
+    funding_payments : Log of FundingPayment
+        Payments of every settlement.
+    closed_positions : Log of ClosedPosition
+        Legs that ended.
+    liquidations : Log of LiquidationStep
+        Parts of liquidated positions.
+    transactions : Log of Transaction
+        Submitted actions.
+    blocks : list of Block
+        Blocks that hold transactions.
+    """
 
     orders: Log[VenueOrder] = msgspec.field(default_factory=Log)
     """Ended orders (FILLED, CANCELED, REJECTED), never touched again."""
@@ -368,7 +688,13 @@ class History(msgspec.Struct, forbid_unknown_fields=True):
     blocks: list[Block] = []
 
     def fills_of(self, address: str) -> list[OrderEvent]:
-        """Return the fills of one account, oldest first."""
+        """Return the fills of one account, oldest first.
+
+        Parameters
+        ----------
+        address : str
+            Account in lower case.
+        """
         records = self.order_events.records
         return [records[at] for at in self.fills.get(address, ())]
 

@@ -33,7 +33,13 @@ class ProductFlow(msgspec.Struct, frozen=True):
 
 
 class Maker(msgspec.Struct, frozen=True):
-    """A simulated market maker: how fast it sees news, and the ladder of `levels` that it quotes on each side."""
+    """A simulated market maker: how fast it sees news, and the ladder of `levels` that it quotes on each side.
+
+    Attributes
+    ----------
+    levels : int
+        Number of levels on each side.
+    """
 
     latency_ms: int
     """Time from news or a trade to its new quotes."""
@@ -51,7 +57,23 @@ class Maker(msgspec.Struct, frozen=True):
 
 
 class Scales(msgspec.Struct, frozen=True):
-    """The factors of a regime in millionths: `volatility`, `flow`, `jumps`, `spread`, `depth` and `premium`."""
+    """The factors of a regime, in millionths of the number that they scale.
+
+    Attributes
+    ----------
+    volatility : int
+        Scales `daily_volatility_ppm` (default: 1,000,000).
+    flow : int
+        Scales `orders_a_minute_ppm` (default: 1,000,000).
+    jumps : int
+        Scales how often jumps come (default: 1,000,000).
+    spread : int
+        Scales `half_spread_ppm` (default: 1,000,000).
+    depth : int
+        Scales `level_value_usdc` (default: 1,000,000).
+    premium : int
+        Scales `premium_ppm` (default: 1,000,000).
+    """
 
     volatility: int = 1_000_000
     flow: int = 1_000_000
@@ -69,10 +91,17 @@ SCALES = {
 
 
 class Market(msgspec.Struct, frozen=True):
-    """Every number of the simulated market. `Market.named("stressed")` is one that is ready. `vary` changes some.
+    """Every number of the simulated market.
 
-    `products` has the numbers of single products by symbol. The others have those of `ProductFlow()`. `regime` scales
-    volatility, flow, jumps, spread, depth and premium. `venue.control.market(regime)` changes it while the venue runs.
+    `Market.named("stressed")` is one that is ready. `vary` changes some. `venue.control.market(regime)` changes the
+    regime while the venue runs.
+
+    Attributes
+    ----------
+    regime : str
+        "calm", "usual" or "stressed". It scales volatility, flow, jumps, spread, depth and premium (default: "usual").
+    products : dict of str to ProductFlow
+        Numbers of single products by symbol. The others have those of `ProductFlow()`.
     """
 
     regime: str = "usual"
@@ -129,7 +158,28 @@ class Market(msgspec.Struct, frozen=True):
 
     @classmethod
     def named(cls, name: str) -> Market:
-        """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
+        """Return the market of a regime.
+
+        Parameters
+        ----------
+        name : {"calm", "usual", "stressed"}
+            Name of the regime.
+
+        Returns
+        -------
+        Market
+            The numbers of the regime. `vary` changes some of them.
+
+        Raises
+        ------
+        InputError
+            For another name.
+
+        Examples
+        --------
+        >>> Market.named("stressed").regime
+        'stressed'
+        """
         if name not in REGIMES:
             known = f"{', '.join(REGIMES)}, a Market, and None for no market"
             reason = f"market {shown(name)} is not known. There are {known}"
@@ -137,7 +187,28 @@ class Market(msgspec.Struct, frozen=True):
         return cls(regime=name)
 
     def vary(self, **changes: Any) -> Market:
-        """Return a market with some `**changes`. Raises InputError for a name or value that it can't have."""
+        """Return a market with some numbers changed.
+
+        Parameters
+        ----------
+        **changes : object
+            New values by the name of the field, in the field's unit.
+
+        Returns
+        -------
+        Market
+            The changed market. This one stays as it is.
+
+        Raises
+        ------
+        InputError
+            For a name that it does not have, or a value that it can't have.
+
+        Examples
+        --------
+        >>> Market.named("calm").vary(jump_minutes=60).jump_minutes
+        60
+        """
         unknown = sorted(changes.keys() - set(self.__struct_fields__))
         if unknown:
             reason = f"a Market has no {', '.join(unknown)}. It has {', '.join(self.__struct_fields__)}"
@@ -148,18 +219,53 @@ class Market(msgspec.Struct, frozen=True):
 
     @staticmethod
     def scales(regime: str) -> Scales:
-        """Return the factors of a regime."""
+        """Return the factors of a regime.
+
+        Parameters
+        ----------
+        regime : str
+            Name of the regime.
+
+        Returns
+        -------
+        Scales
+            Factors in millionths.
+        """
         return SCALES[regime]
 
     def flow(self, symbol: str) -> ProductFlow:
-        """Return the numbers of the product `symbol`."""
+        """Return the numbers of the product `symbol`.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        ProductFlow
+            Its own numbers, or the default ones for a symbol that `products` does not name.
+        """
         return self.products.get(symbol, ProductFlow())
 
 
 def market_of(setting: object) -> Market | None:
-    """Return the market of a venue's `setting`: a name, a Market or its fields, True ("usual"), None or False (none).
+    """Return the market of a venue's setting.
 
-    Raises InputError for anything else, and for a number outside of its bounds.
+    Parameters
+    ----------
+    setting : str, Market, dict, bool or None
+        Name of a regime, a Market, or its fields as a dict. True is "usual". `None` and False are no market.
+
+    Returns
+    -------
+    Market or None
+        The checked market, `None` for no market.
+
+    Raises
+    ------
+    InputError
+        For anything else, and for a number outside of its bounds.
     """
     if setting is None or setting is False:
         return None
@@ -178,7 +284,18 @@ def market_of(setting: object) -> Market | None:
 
 
 def saved(setting: object) -> dict[str, Any] | None:
-    """Return the market of a `setting` as the plain values that are saved with a venue. See `market_of`."""
+    """Return the market of a setting as the plain values that are saved with a venue.
+
+    Parameters
+    ----------
+    setting : str, Market, dict, bool or None
+        Setting, see `market_of`.
+
+    Returns
+    -------
+    dict or None
+        Fields by name, `None` for no market.
+    """
     market = market_of(setting)
     return None if market is None else msgspec.to_builtins(market)
 
@@ -220,7 +337,19 @@ def _check(market: Market) -> None:
 
 @dataclass(slots=True)
 class MakerState:
-    """One maker in one product. Quantities in steps. Made by the venue."""
+    """One maker in one product.
+
+    Quantities in steps. Made by the venue.
+
+    Attributes
+    ----------
+    bids_until : int
+        When it refills the taken bids next, Unix ms (default: 0).
+    taken_asks : int
+        Steps taken of its asks since it last refilled them, best first (default: 0).
+    asks_until : int
+        When it refills the taken asks next, Unix ms (default: 0).
+    """
 
     taken_bids: int = 0
     """Steps taken of its bids since it last refilled them, best first, and when it refills them next (ms)."""
@@ -233,7 +362,19 @@ class MakerState:
 
 @dataclass(slots=True)
 class SimulatedProduct:
-    """One simulated product. Made by the venue. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
+    """One simulated product.
+
+    Made by the venue. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9.
+
+    Attributes
+    ----------
+    regime : str
+        Name of the present regime (default: "usual").
+    drift : int
+        Slower mean of the index over about 15 minutes, fine (default: 0).
+    makers : list of MakerState
+        Its makers, in the order of `Market.makers`.
+    """
 
     start: int
     """Index price at genesis in ticks, for the past before it."""
@@ -279,7 +420,15 @@ class SimulatedProduct:
 
 
 class Simulation(msgspec.Struct):
-    """The simulated `market`: its numbers, and its `products` by code."""
+    """The simulated market of one venue.
+
+    Attributes
+    ----------
+    market : Market
+        Its numbers.
+    products : dict of int to SimulatedProduct
+        State of each product by code.
+    """
 
     market: Market
     products: dict[int, SimulatedProduct] = {}

@@ -15,7 +15,13 @@ from .constants import OWN, RATE
 
 
 class RiskTable:
-    """The margin table, fees and sizes of one product as integers."""
+    """The margin table, fees and sizes of one product as integers.
+
+    Parameters
+    ----------
+    product : VenueProduct
+        Product with its tiers, fees and sizes as Decimals.
+    """
 
     def __init__(self, product: VenueProduct) -> None:
         self.product = product
@@ -50,7 +56,13 @@ class RiskTable:
         """Highest maintenance rate of any tier."""
 
     def maintenance(self, value_micro: int) -> int:
-        """Return the maintenance margin of a notional, both in micro-USDC (see `margin.maintenance_margin`)."""
+        """Return the maintenance margin of a notional, both in micro-USDC (see `margin.maintenance_margin`).
+
+        Parameters
+        ----------
+        value_micro : int
+            Notional in micro-USDC, 0 or more.
+        """
         # Second form: the maintenance margin of a notional
         for floor, rate, deduction in self.rows:
             if value_micro > floor:
@@ -58,7 +70,13 @@ class RiskTable:
         return 0
 
     def leverage_limit(self, value_micro: int) -> int:
-        """Return the highest leverage, in hundredths, that a notional allows."""
+        """Return the highest leverage, in hundredths, that a notional allows.
+
+        Parameters
+        ----------
+        value_micro : int
+            Notional in micro-USDC, 0 or more.
+        """
         for floor, leverage in self.leverages:
             if value_micro > floor:
                 return leverage
@@ -68,15 +86,24 @@ class RiskTable:
 class RiskIndex:
     """Tables and indexes of the money rules.
 
-    Attributes:
-        tables: product code → RiskTable.
-        holders: product code → accounts that hold a position in it, by address.
-        clients: product code → addresses of those of them that are not the venue's own.
-        bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
-        loosened: (account, position, order side) whose resting orders may have to be reduced after the matching.
-        touched: accounts whose balance or position changed since the last liquidation check.
-        moved: products whose mark changed since then → the mark before.
-        rates: address → (UTC day, maker rate, taker rate) by volume, (−1 = the product's own).
+    Attributes
+    ----------
+    tables : dict of int to RiskTable
+        Product code → its table.
+    holders : dict of int to dict of str to VenueAccount
+        Product code → accounts that hold a position in it, by address.
+    clients : dict of int to set of str
+        Product code → addresses of those of them that are not the venue's own.
+    bands : dict of int to dict of str to (int, int)
+        Product code → address → marks between which the holder is certainly healthy (see `liquidation`).
+    loosened : list of (VenueAccount, Position, int)
+        Account, position and order side whose resting orders may have to be reduced after the matching.
+    touched : dict of str to VenueAccount
+        Accounts whose balance or position changed since the last liquidation check.
+    moved : dict of int to int
+        Products whose mark changed since then → the mark before, in ticks.
+    rates : dict of str to (int, int, int)
+        Address → UTC day, maker rate and taker rate by volume, in parts of RATE.
     """
 
     __slots__ = ("bands", "clients", "holders", "loosened", "moved", "rates", "tables", "touched")
@@ -92,16 +119,35 @@ class RiskIndex:
         self.rates: dict[str, tuple[int, int, int]] = {}
 
     def rebuild_products(self, products: Mapping[int, VenueProduct], marks: Mapping[int, int]) -> None:
-        """Rebuild the tables after products or margin tables changed, and mark every product to be checked again."""
+        """Rebuild the tables after products or margin tables changed, and mark every product to be checked again.
+
+        Parameters
+        ----------
+        products : mapping of int to VenueProduct
+            Product code → Product.
+        marks : mapping of int to int
+            Product code → mark price in ticks.
+        """
         self.tables = {code: RiskTable(product) for code, product in products.items()}
         self.bands = {code: {} for code in products}
+        # A mark that has already moved keeps its older value: holders are checked from there to the present mark.
         self.moved = {**marks, **self.moved}
         for code in products:
             self.holders.setdefault(code, {})
             self.clients.setdefault(code, set())
 
     def rebuild(self, products: Mapping[int, VenueProduct], accounts: Iterable[VenueAccount]) -> None:
-        """Rebuild every index from the products and accounts of a state. The tables are those of the products."""
+        """Rebuild every index from the products and accounts of a state.
+
+        The tables are those of the products.
+
+        Parameters
+        ----------
+        products : mapping of int to VenueProduct
+            Product code → Product.
+        accounts : iterable of VenueAccount
+            All accounts of the state.
+        """
         self.holders = {code: {} for code in products}
         self.clients = {code: set() for code in products}
         self.touched, self.rates = {}, {}
@@ -109,12 +155,28 @@ class RiskIndex:
             self.index(account)
 
     def index(self, account: VenueAccount) -> None:
-        """Note in which products an account holds a position."""
+        """Note in which products an account holds a position.
+
+        Parameters
+        ----------
+        account : VenueAccount
+            Account whose positions are indexed.
+        """
         for code, position in account.positions.items():
             self.note(code, account, bool(position.long.size or position.short.size))
 
     def note(self, code: int, account: VenueAccount, holds: bool) -> None:
-        """Note whether an account holds a position in a product."""
+        """Note whether an account holds a position in a product.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        account : VenueAccount
+            The account.
+        holds : bool
+            Whether a leg of its position is open.
+        """
         if holds:
             self.holders[code][account.address] = account
             if account.kind not in OWN:
@@ -125,12 +187,36 @@ class RiskIndex:
 
 
 def whole(number: Decimal, name: str) -> int:
-    """Return an exact whole number. Raises InputError for a fraction, because it could not be booked exactly."""
+    """Return an exact whole number.
+
+    Parameters
+    ----------
+    number : Decimal
+        Number in the venue's smallest unit.
+    name : str
+        Name of the setting, for the error.
+
+    Raises
+    ------
+    InputError
+        If it has a fraction, because that could not be booked exactly.
+    """
     if number != int(number):
         raise InputError(f"{name} is finer than the venue counts ({number})", field=name, value=str(number))
     return int(number)
 
 
 def hundredths(leverage: Decimal) -> int:
-    """Return a leverage in hundredths."""
+    """Return a leverage in hundredths.
+
+    Parameters
+    ----------
+    leverage : Decimal
+        Leverage, such as 20 for 20x.
+
+    Raises
+    ------
+    InputError
+        If it is finer than a hundredth.
+    """
     return whole(leverage * 100, "maxLeverage")

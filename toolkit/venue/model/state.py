@@ -23,7 +23,31 @@ from .market import Simulation
 
 
 class Approval(msgspec.Struct):
-    """One approveAgent: `agent` may trade for `master` until `expires`, unless it was ended before."""
+    """One approveAgent: an agent may trade for its master until it expires, unless the approval was ended before.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    master : str
+        Account that the agent trades for.
+    agent : str
+        Address of the agent's wallet.
+    name : str
+        Name of the agent, chosen by the master.
+    approved : int
+        When it was approved, Unix ms.
+    height : int
+        Block that it belongs to.
+    tx_hash : str
+        Hash of the transaction that made it.
+    expires : int
+        Last time at which it is valid, Unix ms.
+    ended_height : int
+        Block in which it was ended (default: 0).
+    ended_tx : str
+        Hash of the transaction that ended it.
+    """
 
     id: int
     master: str
@@ -41,12 +65,44 @@ class Approval(msgspec.Struct):
     """True when another approval of the same name ended it."""
 
     def active(self, now: int) -> bool:
-        """Return whether the agent may act at `now`."""
+        """Return whether the agent may act at `now`.
+
+        Parameters
+        ----------
+        now : int
+            Time to judge it at, Unix ms.
+        """
         return not self.ended and now <= self.expires
 
 
 class Grant(msgspec.Struct):
-    """One approveAgentToBuilder: the builder's `agent` may place orders for `trader`, for at most `cap` per fill."""
+    """One approveAgentToBuilder: a builder's agent may place orders for a trader.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    trader : str
+        Account that the orders are for.
+    agent : str
+        Address of the builder's agent.
+    builder : str
+        Address of the builder's account.
+    cap : int
+        Highest builder fee of a fill, in parts of RATE.
+    approved : int
+        When it was approved, Unix ms.
+    tx_hash : str
+        Hash of the transaction that made it.
+    expires : int
+        Last time at which it is valid, Unix ms.
+    ended : int
+        Time it was revoked or replaced, Unix ms, 0 = neither (default: 0).
+    ended_tx : str
+        Hash of the transaction that ended it.
+    replaced : bool
+        True when another grant ended it (default: `False`).
+    """
 
     id: int
     trader: str
@@ -61,12 +117,28 @@ class Grant(msgspec.Struct):
     replaced: bool = False
 
     def active(self, now: int) -> bool:
-        """Return whether the builder's agent may act at `now`."""
+        """Return whether the builder's agent may act at `now`.
+
+        Parameters
+        ----------
+        now : int
+            Time to judge it at, Unix ms.
+        """
         return not self.ended and now <= self.expires
 
 
 class Builder(msgspec.Struct):
-    """One registered builder."""
+    """One registered builder.
+
+    Attributes
+    ----------
+    address : str
+        Account of the builder.
+    name : str
+        Name that it registered.
+    registered : int
+        When it registered, Unix ms.
+    """
 
     address: str
     name: str
@@ -74,7 +146,29 @@ class Builder(msgspec.Struct):
 
 
 class PermissionState(msgspec.Struct):
-    """All approvals, grants and builders. The lists only grow, the indexes hold positions in them."""
+    """All approvals, grants and builders.
+
+    The lists only grow, the indexes hold positions in them.
+
+    Attributes
+    ----------
+    approvals : list of Approval
+        All approvals, oldest first.
+    by_agent : dict of str to list of int
+        Agent → positions of its approvals.
+    by_master : dict of str to list of int
+        Master → positions of the approvals that it gave.
+    grants : list of Grant
+        All grants, oldest first.
+    grants_by_agent : dict of str to list of int
+        Builder's agent → positions of its grants.
+    grants_by_trader : dict of str to list of int
+        Trader → positions of the grants that it gave.
+    grants_by_builder : dict of str to list of int
+        Builder → positions of its grants.
+    builders : dict of str to Builder
+        Account → builder.
+    """
 
     approvals: list[Approval] = []
     by_agent: dict[str, list[int]] = {}
@@ -87,7 +181,15 @@ class PermissionState(msgspec.Struct):
 
 
 class Holding(msgspec.Struct):
-    """The shares of one depositor in one vault."""
+    """The shares of one depositor in one vault.
+
+    Attributes
+    ----------
+    shares : int
+        Shares held, in millionths (default: 0).
+    locked_until : int
+        Until when they can't be withdrawn, Unix ms (default: 0).
+    """
 
     shares: int = 0
     cost: int = 0
@@ -98,7 +200,27 @@ class Holding(msgspec.Struct):
 
 
 class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One deposit, withdrawal or other step in the life of a vault."""
+    """One deposit, withdrawal or other step in the life of a vault.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    height : int
+        Block that it belongs to.
+    tx_hash : str
+        Hash of the transaction that made it.
+    kind : str
+        Kind of the event, as on the wire.
+    address : str
+        Depositor, or the vault that received or gave.
+    amount : int
+        Money that moved, in micro-USDC.
+    shares : int
+        Shares that were made or ended, in millionths.
+    """
 
     id: int
     time: int
@@ -115,7 +237,35 @@ class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Vault(msgspec.Struct):
-    """One vault. Its cash and positions are the account of the same address."""
+    """One vault.
+
+    Its cash and positions are the account of the same address.
+
+    Attributes
+    ----------
+    address : str
+        Address of the vault and its account.
+    owner : str
+        Account of its leader.
+    name : str
+        Name of the vault.
+    description : str
+        Description by its leader.
+    created : int
+        When it was opened, Unix ms.
+    children : list of str
+        Addresses of its sub-vaults.
+    closed : int
+        When it was closed, Unix ms, 0 = open (default: 0).
+    is_lp : bool
+        True for the vault that takes over liquidations (default: `False`).
+    shares : int
+        All its shares, in millionths (default: 0).
+    holders : dict of str to Holding
+        Depositor → holding.
+    events : list of VaultEvent
+        Its events, oldest first.
+    """
 
     address: str
     owner: str
@@ -141,7 +291,19 @@ class Vault(msgspec.Struct):
 
 
 class ReferredDay(msgspec.Struct, array_like=True, gc=False):
-    """One invitee's volume and fees of one UTC day, and the rewards of its inviter and of the inviter's inviter."""
+    """One invitee's volume and fees of one UTC day, and what they earned its inviters.
+
+    Attributes
+    ----------
+    volume : int
+        Traded notional in micro-USDC (default: 0).
+    fees : int
+        Trading fees paid, in micro-USDC (default: 0).
+    reward : int
+        Rebate of its inviter, in micro-USDC (default: 0).
+    second_reward : int
+        Rebate of the inviter's inviter, in micro-USDC (default: 0).
+    """
 
     volume: int = 0
     fees: int = 0
@@ -150,7 +312,21 @@ class ReferredDay(msgspec.Struct, array_like=True, gc=False):
 
 
 class Referral(msgspec.Struct):
-    """One account as inviter and invitee."""
+    """One account as inviter and invitee.
+
+    Attributes
+    ----------
+    code : str
+        Its referral code.
+    inviter : str
+        Account that invited it, "" for none.
+    bound : int
+        When it was bound to the inviter, Unix ms (default: 0).
+    invited : list of str
+        Accounts that it invited.
+    rate_day : int
+        UTC day number on which `rate` was computed, −1 = never (default: -1).
+    """
 
     code: str
     inviter: str = ""
@@ -166,7 +342,25 @@ class Referral(msgspec.Struct):
 
 
 class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One part of a daily payment of referral rebates: `tier` 1 is for own invitees, 2 for theirs."""
+    """One part of a daily payment of referral rebates.
+
+    Attributes
+    ----------
+    id : int
+        Number of the record in its list.
+    time : int
+        Time of the venue, Unix ms.
+    address : str
+        Account that was paid.
+    source : str
+        Payer of the fees.
+    tier : int
+        1 for own invitees, 2 for theirs.
+    amount : int
+        Rebate in micro-USDC.
+    tx_hash : str
+        Hash of the transaction that made it.
+    """
 
     id: int
     time: int
@@ -178,7 +372,17 @@ class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Referrals(msgspec.Struct):
-    """All invitations, and the rewards paid for them."""
+    """All invitations, and the rewards paid for them.
+
+    Attributes
+    ----------
+    accounts : dict of str to Referral
+        Account → its invitations.
+    payouts : list of Payout
+        All payouts, oldest first.
+    by_account : dict of str to list of int
+        Account → positions of its payouts.
+    """
 
     accounts: dict[str, Referral] = {}
     codes: dict[str, str] = {}
@@ -188,7 +392,15 @@ class Referrals(msgspec.Struct):
 
 
 class RecordedMarket(msgspec.Struct):
-    """A market whose prices, levels and trades come from a recording or from another venue, by product code."""
+    """A market whose prices, levels and trades come from a recording or from another venue, by product code.
+
+    Attributes
+    ----------
+    products : list of int
+        Codes of the products that are recorded or followed.
+    indexes : dict of int to int
+        Recorded index prices in ticks.
+    """
 
     products: list[int] = []
     queue: str = "risk-averse"
@@ -201,7 +413,15 @@ class RecordedMarket(msgspec.Struct):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """At most `count` requests in `span` ms."""
+    """A limit of requests.
+
+    Attributes
+    ----------
+    count : int
+        Largest number of requests within `span`.
+    span : int
+        Length of the window in ms.
+    """
 
     count: int
     span: int
@@ -226,7 +446,23 @@ class Laboratory(msgspec.Struct):
 
 @dataclass(slots=True)
 class MarketState:
-    """The market of one product. Prices in ticks, 0 = not known yet."""
+    """The market of one product.
+
+    Prices in ticks, 0 = not known yet.
+
+    Attributes
+    ----------
+    product : int
+        Code of the product.
+    mark : int
+        Mark price (default: 0).
+    trades : int
+        Number of public trades so far (default: 0).
+    paused : bool
+        True while orders are refused (default: `False`).
+    samples : int
+        Number of premium samples since the last settlement (default: 0).
+    """
 
     product: int
     oracle: int = 0
@@ -256,7 +492,15 @@ class MarketState:
 
 
 class Liquidation(msgspec.Struct):
-    """A liquidation in progress: of an isolated position, or of all cross positions of an account."""
+    """A liquidation in progress: of an isolated position, or of all cross positions of an account.
+
+    Attributes
+    ----------
+    address : str
+        Account that is being liquidated.
+    started : int
+        When it began, Unix ms.
+    """
 
     address: str
     product: int
@@ -269,13 +513,39 @@ class Liquidation(msgspec.Struct):
 
 
 class NonceWindow(msgspec.Struct):
-    """Used nonces of one signer: the largest ones, ascending."""
+    """Used nonces of one signer: the largest ones, ascending.
+
+    Attributes
+    ----------
+    used : list of int
+        Up to 1,000 nonces in ms.
+    """
 
     used: list[int] = []
 
 
 class Unsettled(msgspec.Struct):
-    """An action that was accepted and answered, and takes effect at `due` (ms)."""
+    """An action that was accepted and answered, and takes effect later.
+
+    Attributes
+    ----------
+    due : int
+        When it takes effect, Unix ms.
+    tx_hash : str
+        Hash that the answer named.
+    action : dict of str to object
+        The action as JSON.
+    signer : str
+        Address that signed.
+    nonce : int
+        Nonce of the request, in ms.
+    account : str
+        Account that it acts for, before a vault is entered.
+    vault : str or None
+        Vault that the request acts for, `None` for none.
+    builder : str or None
+        Builder of a builder action, `None` for none.
+    """
 
     due: int
     tx_hash: str
@@ -289,7 +559,43 @@ class Unsettled(msgspec.Struct):
 
 @dataclass(slots=True)
 class State:
-    """The whole state of one venue."""
+    """The whole state of one venue.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of all chance.
+    genesis_time : int
+        First time of the venue, Unix ms.
+    time : int
+        Present time, Unix ms.
+    accounts : dict of str to VenueAccount
+        Address → account.
+    markets : dict of int to MarketState
+        Product code → market.
+    history : History
+        Append-only records.
+    nonces : dict of str to NonceWindow
+        Signer → used nonces.
+    last_order : int
+        Number of the latest order (default: 0).
+    last_priority : int
+        Latest place in time of a resting order (default: 0).
+    last_exec : int
+        Number of the latest trade (default: 0).
+    config : Config
+        Numbers that were chosen at genesis.
+    withdrawals : int
+        All money that ever left, in micro-USDC (default: 0).
+    permissions : PermissionState
+        Agents and builders.
+    vaults : dict of str to Vault
+        Address → vault.
+    referrals : Referrals
+        Invitations and rebates.
+    laboratory : Laboratory
+        Interventions in force.
+    """
 
     seed: int
     genesis_time: int
@@ -338,7 +644,13 @@ class State:
 
 
 def first_state(genesis: Genesis) -> State:
-    """Return the first state of a genesis, before the rules have set up theirs."""
+    """Return the first state of a genesis, before the rules have set up theirs.
+
+    Parameters
+    ----------
+    genesis : Genesis
+        How the venue begins.
+    """
     state = State(
         seed=genesis.seed,
         genesis_time=genesis.time,

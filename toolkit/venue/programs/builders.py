@@ -26,7 +26,20 @@ FEE_CAP = RATE // 1000
 
 
 def parts(rate: str, name: str) -> int:
-    """Return decimal text of a fee rate in parts of RATE. Raises Refused for more than 8 decimals."""
+    """Return decimal text of a fee rate in parts of RATE.
+
+    Parameters
+    ----------
+    rate : str
+        Rate as on the wire: "0.001" is 0.1 %.
+    name : str
+        Name of the field, for the refusal.
+
+    Raises
+    ------
+    Refused
+        If it has more than 8 decimals.
+    """
     exact = Fraction(rate) * RATE
     if exact.denominator != 1:
         raise Refused(TxCode.FEE_RATE_TOO_PRECISE, f"{name} {rate} is finer than 0.00000001")
@@ -35,7 +48,22 @@ def parts(rate: str, name: str) -> int:
 
 @handles("registerBuilder")
 def register_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Register the signing master as a builder, once."""
+    """Register the signing master as a builder, once.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        The builder's `name`.
+
+    Raises
+    ------
+    Refused
+        If the account is a builder already.
+    """
     address, known = context.account.address, core.state.permissions.builders
     if address in known:
         found = known[address]
@@ -46,7 +74,24 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
 
 @handles("approveAgentToBuilder")
 def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Let a builder's agent place orders for the signing trader. The trader's earlier authorisation ends."""
+    """Let a builder's agent place orders for the signing trader.
+
+    The trader's earlier authorisation ends.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        agentAddress, builderAddress, maxFeeRate and validitySeconds.
+
+    Raises
+    ------
+    Refused
+        If the rate is above the cap, or agent and builder do not fit.
+    """
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
     cap = parts(action["maxFeeRate"], "maxFeeRate")
@@ -61,6 +106,7 @@ def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[st
     position = len(known.grants)
     until = expiry(now, int(action["validitySeconds"]))
     grant = Grant(position + 1, trader, agent, builder, cap, now, context.tx_hash, until)
+    # The list only grows: records of ended authorisations stay readable, and positions in it never change.
     known.grants.append(grant)
     indexes = (known.grants_by_agent, agent), (known.grants_by_trader, trader), (known.grants_by_builder, builder)
     for index, key in indexes:
@@ -70,7 +116,24 @@ def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[st
 
 @handles("revokeAgentToBuilder")
 def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """End the trader's active authorisation. Builder and agent are found from it."""
+    """End the trader's active authorisation.
+
+    Builder and agent are found from it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        The action, whose fields are not needed.
+
+    Raises
+    ------
+    Refused
+        If there is none.
+    """
     grant = active_grant(core, context.account.address)
     if grant is None:
         raise Refused(TxCode.NO_BUILDER_GRANT, "there is no active builder authorisation to revoke")
@@ -80,7 +143,24 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
 
 @handles("placeBuilderOrder")
 def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Place an order for the trader who authorised the signing agent. The fee is charged when it fills."""
+    """Place an order for the trader who authorised the signing agent.
+
+    The fee is charged when it fills.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        The `order`, builder and builderFeeRate.
+
+    Raises
+    ------
+    Refused
+        If the authorisation does not cover the fee.
+    """
     items = [action["order"]]
     _set_rate(core, context, action, items)
     return placing.place_each(core, context, {"orders": items})
@@ -88,7 +168,22 @@ def place_builder_order(core: Core, context: ActionContext, action: dict[str, An
 
 @handles("placeBuilderBracketOrder")
 def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Place a bracket for the trader who authorised the signing agent, all or nothing."""
+    """Place a bracket for the trader who authorised the signing agent, all or nothing.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        The `orders` of the bracket, builder and builderFeeRate.
+
+    Raises
+    ------
+    Refused
+        If the authorisation does not cover the fee, or an order can't be placed.
+    """
     _set_rate(core, context, action, action["orders"])
     return placing.place_bracket(core, context, action)
 
@@ -103,7 +198,15 @@ def _set_rate(core: Core, context: ActionContext, action: dict[str, Any], items:
 
 
 def active_grant(core: Core, trader: str) -> Grant | None:
-    """Return a trader's active authorisation, or None."""
+    """Return a trader's active authorisation, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    trader : str
+        Account in lower case.
+    """
     known, now = core.state.permissions, core.state.time
     positions = known.grants_by_trader.get(trader, ())
     found = known.grants[positions[-1]] if positions else None
@@ -113,8 +216,21 @@ def active_grant(core: Core, trader: str) -> Grant | None:
 def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> int:
     """Return the builder fee of an order in parts of RATE.
 
-    Raises Refused without this trader's authorisation, for another builder, for a rate above the cap, and for too many
-    decimals. While the order waited, the authorisation may have ended, or the agent got another trader's.
+    While the order waited, the authorisation may have ended, or the agent got another trader's.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        Builder and builderFeeRate.
+
+    Raises
+    ------
+    Refused
+        Without this trader's authorisation, for another builder, for a rate above the cap, and for too many decimals.
     """
     grant = grant_of(core, context.signer)
     if grant is None or grant.trader != context.owner.address:
@@ -151,7 +267,17 @@ def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
 
 
 def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:
-    """Return a BuilderAgent record, `expiresAt` is in seconds."""
+    """Return a BuilderAgent record.
+
+    Its `expiresAt` is in seconds.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    grant : Grant
+        Authorisation of a builder's agent.
+    """
     return {
         "wallet": to_checksummed(grant.trader),
         "agent": to_checksummed(grant.agent),
@@ -172,7 +298,23 @@ def builder_agents(
     approve_state: str = "APPROVED",
     include_expired: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the BuilderAgent records of a builder (None: of the trader `wallet`), newest first."""
+    """Return the BuilderAgent records of a builder or a trader, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    builder : str or None
+        Account of the builder. `None` returns those of the trader `wallet`.
+    wallet : str or None, optional
+        Account of the trader (default: every trader).
+    agent : str or None, optional
+        Address of the agent (default: every agent).
+    approve_state : str, optional
+        "APPROVED" or "REVOKED" (default: "APPROVED").
+    include_expired : bool, optional
+        True returns expired ones too (default: `False`).
+    """
     known = core.state.permissions
     if builder is not None:
         positions = known.grants_by_builder.get(builder.lower(), [])

@@ -38,13 +38,35 @@ _MASTER_SIGNATURE = f"a master signature is for domain SignTransaction and dexCh
 
 
 def attach(core: Core) -> None:
-    """Put the rules of this module in force, where the venue's settings ask for them (a bare core knows no agents)."""
+    """Put the rules of this module in force, where the venue's settings ask for them.
+
+    A bare core knows no agents.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose `authorize` is set.
+    """
     if core.state.settings.get("permissions"):
         core.authorize = authorize
 
 
 def authorize(core: Core, submit: Submit) -> ActionContext:
-    """Return whom a request acts for. Raises WireError 40204 with the recovered address, causes, and what to check."""
+    """Return whom a request acts for.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    submit : Submit
+        Request with the recovered signer.
+
+    Raises
+    ------
+    WireError
+        With code 40204, if the signer may not act. The message has the recovered address, likely causes, and what to
+        check.
+    """
     action = str(submit.action["type"])
     named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
     if named != LOCAL.chain.dex_chain:
@@ -63,13 +85,29 @@ def authorize(core: Core, submit: Submit) -> ActionContext:
 
 
 def agent_of(core: Core, agent: str) -> Approval | None:
-    """Return the active approval of an agent address, the latest where there are several, or None."""
+    """Return the active approval of an agent, the latest where there are several, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    agent : str
+        Address of the agent, in lower case.
+    """
     known = core.state.permissions
     return _latest_active(known.approvals, known.by_agent.get(agent, ()), core.state.time)
 
 
 def grant_of(core: Core, agent: str) -> Grant | None:
-    """Return the active authorisation of a builder's agent address, or None."""
+    """Return the active authorisation of a builder's agent, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    agent : str
+        Address of the agent, in lower case.
+    """
     known = core.state.permissions
     return _latest_active(known.grants, known.grants_by_agent.get(agent, ()), core.state.time)
 
@@ -79,8 +117,20 @@ def _latest_active(given: list[Given], positions: Sequence[int], now: int) -> Gi
 
 
 def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
-    """Return the accounts an agent's signature would act for now: its master, or for a builder's agent the trader and
-    then the builder. Empty for a signer that is not an agent."""
+    """Return the accounts an agent's signature would act for now.
+
+    That is its master, or for a builder's agent the trader and then the builder. It is empty for a signer that is not
+    an agent.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    action : str
+        Type of the action.
+    signer : str
+        Recovered address, in lower case.
+    """
     if action in BUILDER_ACTIONS:
         grant = grant_of(core, signer)
         return (grant.trader, grant.builder) if grant else ()
@@ -151,13 +201,31 @@ def _ended(given: Approval | Grant) -> str:
 
 
 def rejected(signer: str, cause: str, remedy: str) -> WireError:
-    """Return the refusal of a signer (40204), with its address, the cause and the remedy in words."""
+    """Return the refusal of a signer (40204), with its address.
+
+    Parameters
+    ----------
+    signer : str
+        Recovered address.
+    cause : str
+        Why it may not act, in words.
+    remedy : str
+        What to do, in words.
+    """
     who = to_checksummed(signer)
     return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}. {cause}. {remedy}")
 
 
 def known_as(core: Core, address: str) -> str:
-    """Return what an address is here, in words, "" if it is unknown."""
+    """Return what an address is here, in words, "" if it is unknown.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Address in lower case.
+    """
     known, account = core.state.permissions, core.state.accounts.get(address)
     if account is not None and account.kind == "user":
         return "an account of this venue"
@@ -178,7 +246,24 @@ def _check_bytes(note: str) -> str:
 
 @handles("approveAgent")
 def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Approve an agent under a name, replace the name's agent, or (zero address) revoke it."""
+    """Approve an agent under a name, replace the name's agent, or revoke it.
+
+    The zero address revokes.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, signer and transaction of the request.
+    action : dict of str to object
+        agentName, agentAddress, validitySeconds and maybe a referralCode.
+
+    Raises
+    ------
+    Refused
+        If the validity is out of its bounds, the wallet is taken, or there is nothing to revoke.
+    """
     master, name = context.account.address, str(action["agentName"])
     agent = str(action["agentAddress"]).lower()
     first = master not in core.state.permissions.by_master
@@ -209,7 +294,17 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 
 def expiry(now_ms: int, validity_seconds: int) -> int:
-    """Return when an approval ends, Unix ms: 0 stands for 7 days, and none outlasts the calendar (the year 9999)."""
+    """Return when an approval ends, Unix ms.
+
+    None outlasts the calendar (the year 9999).
+
+    Parameters
+    ----------
+    now_ms : int
+        Time of the approval, Unix ms.
+    validity_seconds : int
+        Validity in seconds. 0 stands for 7 days.
+    """
     return min(now_ms + (validity_seconds or DEFAULT_VALIDITY) * 1000, MAX_TIME)
 
 
@@ -240,7 +335,17 @@ def _end(core: Core, context: ActionContext, approval: Approval, *, replaced: bo
 
 
 def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
-    """Return an AccountAgent record. Status 2 also stands for an approval that expired."""
+    """Return an AccountAgent record.
+
+    Status 2 also stands for an approval that expired.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    approval : Approval
+        Approval of an agent.
+    """
     active = approval.active(core.state.time)
     return {
         "id": approval.id,
@@ -259,13 +364,33 @@ def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
 
 
 def agents(core: Core, address: str, *, as_agent: bool = False) -> list[dict[str, Any]]:
-    """Return the AccountAgent records of a master (or, `as_agent`, of an agent address), newest first."""
+    """Return the AccountAgent records of a master or an agent, newest first.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Address of the master, or of the agent.
+    as_agent : bool, optional
+        True reads `address` as that of an agent (default: `False`).
+    """
     known = core.state.permissions
     index = known.by_agent if as_agent else known.by_master
     return [agent_row(core, known.approvals[at]) for at in reversed(index.get(address.lower(), ()))]
 
 
 def active_agent(core: Core, address: str, name: str) -> dict[str, Any] | None:
-    """Return the AccountAgent record of the active agent of this name, or None."""
+    """Return the AccountAgent record of the active agent of a name, `None` without one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Address of the master.
+    name : str
+        Name of the agent.
+    """
     found = _active_named(core, address.lower(), name)
     return agent_row(core, found[-1]) if found else None

@@ -28,13 +28,29 @@ SECOND_TIER = 5
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Open the account that holds rebates, and pay at the turn of each day."""
+    """Open the account that holds rebates, and pay at the turn of each day.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine.
+    genesis : Genesis
+        How the venue begins.
+    """
     core.account(REFERRALS).kind = "venue"
     core.wake("referrals", (core.state.time // DAY + 1) * DAY)
 
 
 def referral(core: Core, address: str) -> Referral:
-    """Return the referral record of an account, creating it with its code."""
+    """Return the referral record of an account, creating it with its code.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account in lower case.
+    """
     book = core.state.referrals
     found = book.accounts.get(address)
     if found is None:
@@ -44,13 +60,35 @@ def referral(core: Core, address: str) -> Referral:
 
 
 def code_of(address: str) -> str:
-    """Return the referral code of an address: ten characters, the same on every local venue."""
+    """Return the referral code of an address: ten characters, the same on every local venue.
+
+    Parameters
+    ----------
+    address : str
+        Address of the account. Its letters may have any case.
+    """
     return hashlib.sha256(f"referral:{address.lower()}".encode()).hexdigest()[:10].upper()
 
 
 def bind(core: Core, account: VenueAccount, code: str) -> None:
-    """Bind an account to the inviter of a code. Raises Refused: unknown code, bound before, own code, a circle."""
+    """Bind an account to the inviter of a code.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that was invited.
+    code : str
+        Referral code of the inviter.
+
+    Raises
+    ------
+    Refused
+        If the code is unknown or the account's own, the account is bound, or it would invite itself through others.
+    """
     accounts = core.state.accounts
+    # A code follows from the address, so it is valid before its owner has asked for it.
     unlisted = (each for each in accounts if accounts[each].kind == "user" and code_of(each) == code)
     inviter = core.state.referrals.codes.get(code) or next(unlisted, None)
     mine = referral(core, account.address)
@@ -75,12 +113,39 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
 
 @handles("bindReferral")
 def bind_referral(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Bind the agent's account to an inviter."""
+    """Bind the agent's account to an inviter.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account of the agent that signed.
+    action : dict of str to object
+        The `referralCode`.
+
+    Raises
+    ------
+    Refused
+        If the account can't be bound.
+    """
     bind(core, context.account, str(action["referralCode"]))
 
 
 def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:
-    """Set the inviter's and the second tier's part of a trading fee aside. `fee` and `value` in micro-USDC."""
+    """Set the inviter's and the second tier's part of a trading fee aside.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    payer : VenueAccount
+        Account that paid the fee.
+    fee : int
+        Fee in micro-USDC, above 0.
+    value : int
+        Traded notional in micro-USDC.
+    """
     mine = core.state.referrals.accounts.get(payer.address)
     if mine is None or not mine.inviter:
         return
@@ -89,6 +154,7 @@ def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:
     day = mine.days.get(number)
     if day is None:
         day = mine.days[number] = ReferredDay()
+    # Rounded down: rebates must not exceed the fee that was paid.
     reward = fee * rate(core, inviter) // RATE
     second = fee * SECOND_TIER // 100 if inviter.inviter else 0
     day.volume += value
@@ -109,7 +175,17 @@ fees.REBATES.append(share)
 
 
 def rate(core: Core, inviter: Referral) -> int:
-    """Return an inviter's rebate rate today, parts of RATE: by the 30-day volume of its network before today."""
+    """Return an inviter's rebate rate today, in parts of RATE.
+
+    It follows from the 30-day volume of its network before today.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    inviter : Referral
+        Referral record of the inviter.
+    """
     today = core.state.time // DAY
     if inviter.rate_day != today:
         inviter.rate_day, inviter.rate = today, present_rate(core, inviter)
@@ -118,7 +194,15 @@ def rate(core: Core, inviter: Referral) -> int:
 
 @process("referrals")
 def pay_out(core: Core, time: int) -> int:
-    """Pay what is due to every inviter, once per day."""
+    """Pay what is due to every inviter, once per day.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Beginning of the day, Unix ms.
+    """
     book, accounts = core.state.referrals, core.state.accounts
     for address, mine in book.accounts.items():
         for source, amount in mine.due.items():
@@ -131,7 +215,15 @@ def pay_out(core: Core, time: int) -> int:
 
 
 def present_rate(core: Core, mine: Referral) -> int:
-    """Return the rate that the 30-day volume of a network stands for now, parts of RATE."""
+    """Return the rate that the 30-day volume of a network stands for now, in parts of RATE.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    mine : Referral
+        Referral record of the inviter.
+    """
     accounts = core.state.accounts
     volume = sum(fees.volume(core, accounts[each]) for each in mine.invited)
     return max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC) * RATE // 100

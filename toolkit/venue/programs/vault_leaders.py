@@ -26,7 +26,20 @@ MOST_SUB_VAULTS = 10
 
 
 def led_vault(core: Core, context: ActionContext) -> Vault:
-    """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
+    """Return the vault that a leader's action is for.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Context of the request, which has entered its vault.
+
+    Raises
+    ------
+    Refused
+        If there is none, it is closed, or it is the LP vault.
+    """
     vault = core.state.vaults.get(context.account.address)
     if vault is None:
         reason = f"{to_checksummed(context.account.address)} is no vault. Name the vault to act for in vaultAddress"
@@ -39,7 +52,27 @@ def led_vault(core: Core, context: ActionContext) -> Vault:
 
 @handles("vaultCreate")
 def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Create a vault with a first deposit of at least 100 USDC, for a fee of 100 USDC."""
+    """Create a vault with a first deposit of at least 100 USDC, for a fee of 100 USDC.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        Name, description, amount in USDC and currencyCode.
+
+    Returns
+    -------
+    dict
+        `vault`, the address of the new vault.
+
+    Raises
+    ------
+    Refused
+        If the amount is too small or not free, or the owner has too many vaults.
+    """
     check_currency(action)
     owner, amount = context.owner, micro(action["amount"])
     if context.vault is not None:
@@ -50,6 +83,7 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
         reason = f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with"
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, reason)
     _check_vault_count(core, owner.address)
+    # Deposit and fee together, before either is moved.
     check_covered(core, owner, amount + CREATION_FEE)
     vault = _new(core, owner.address, str(action["name"]), str(action["description"]))
     ledger.move(core, owner, core.state.accounts[ledger.FEES], CREATION_FEE, VAULT_FEE, 0, vault.address)
@@ -77,7 +111,24 @@ def _new(core: Core, owner: str, name: str, description: str, parent: str = "") 
 
 @handles("vaultCreateSubVault")
 def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Create an empty part of a vault that is traded apart. Money comes by vaultRebalance."""
+    """Create an empty part of a vault that is traded apart.
+
+    Money comes by vaultRebalance.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        The action, whose fields are not needed.
+
+    Raises
+    ------
+    Refused
+        If the vault has a parent, or too many sub-vaults.
+    """
     vault = led_vault(core, context)
     if vault.parent:
         raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault can't have sub-vaults")
@@ -92,7 +143,22 @@ def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any])
 
 @handles("vaultPreWithdraw")
 def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Set free cash aside for withdrawals, where positions can't use it up."""
+    """Set free cash aside for withdrawals, where positions can't use it up.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        Amount in USDC and currencyCode.
+
+    Raises
+    ------
+    Refused
+        If the amount is not free.
+    """
     check_currency(action)
     vault, amount = led_vault(core, context), micro(action["amount"])
     check_covered(core, context.account, amount)
@@ -103,7 +169,24 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("vaultRebalance")
 def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Move cash between a vault and its sub-vaults. A move from a vault to itself returns cash that was set aside."""
+    """Move cash between a vault and its sub-vaults.
+
+    A move from a vault to itself returns cash that was set aside.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        From, to, amount in USDC and currencyCode.
+
+    Raises
+    ------
+    Refused
+        If the vaults do not belong together, one is closed, or the amount is not there.
+    """
     check_currency(action)
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
     top = source.parent or source.address
@@ -138,9 +221,23 @@ def _record_move(source: Vault, target: Vault, amount: int) -> None:
 
 @handles("vaultUpdateOwner")
 def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Hand a vault and its sub-vaults to another account. The shares stay where they are.
+    """Hand a vault and its sub-vaults to another account.
 
-    No action lets the new owner refuse, so the vault doesn't count towards its limit.
+    The shares stay where they are. No action lets the new owner refuse, so the vault doesn't count towards its limit.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        The `owner`, an account of this venue.
+
+    Raises
+    ------
+    Refused
+        If the new owner has no account, or the vault has a parent.
     """
     vault, owner = led_vault(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
@@ -156,9 +253,27 @@ def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("vaultClose")
 def close(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Pay out all holders and end a vault without positions and orders. A sub-vault's money goes to its parent."""
+    """Pay out all holders and end a vault without positions and orders.
+
+    A sub-vault's money goes to its parent.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        The action, whose fields are not needed.
+
+    Raises
+    ------
+    Refused
+        If the vault or a sub-vault has positions or orders.
+    """
     vault = led_vault(core, context)
     family = [vault, *(core.state.vaults[child] for child in vault.children)]
+    # All are checked before the first one is closed, because a refusal must change nothing.
     for each in family:
         _check_flat(core, each)
     parent = core.state.vaults.get(vault.parent)
@@ -198,12 +313,14 @@ def _pay_all_out(core: Core, vault: Vault) -> tuple[int, int]:
     accounts, paid, fees = core.state.accounts, 0, 0
     total, shares = value(core, vault), vault.shares
     for address, holding in list(vault.holders.items()):
+        # Each by its part of the first total. A value taken again after each payment would move with the roundings.
         amount = max(0, total) * holding.shares // shares
         _, fee = pay_out(core, vault, accounts[address], holding.shares, amount)
         paid, fees = paid + amount, fees + fee
     left = vault.reserve
     vault.reserve = 0
     ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_REBALANCE, 0, vault.address)
+    # What rounding left belongs to no holder.
     rest = accounts[vault.address].balance
     ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
     vault.closed = core.state.time

@@ -52,12 +52,26 @@ OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
 
 
 def attach(core: Core) -> None:
-    """Put vault contexts in force."""
+    """Put vault contexts in force.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose `enter_vault` is set.
+    """
     core.enter_vault = enter
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Open the account of the reserves, and the LP vault over the capital that the ledger gave it."""
+    """Open the account of the reserves, and the LP vault over the capital that the ledger gave it.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine.
+    genesis : Genesis
+        How the venue begins.
+    """
     core.account(RESERVES).kind = "venue"
     state, capital = core.state, core.state.config.lp_capital
     state.lp_vault = ledger.LP_VAULT
@@ -70,7 +84,22 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 
 def enter(core: Core, context: ActionContext, action: str) -> None:
-    """Let a request with a vaultAddress act for the vault. Raises Refused: no vault, closed, or another's."""
+    """Let a request with a vaultAddress act for the vault.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Context of the request. Its account becomes that of the vault.
+    action : str
+        Type of the action. Deposits and withdrawals act for the signer's own account.
+
+    Raises
+    ------
+    Refused
+        If there is no such vault, it is closed, or it belongs to another account.
+    """
     vault = find(core, context.vault or "")
     if action in OF_DEPOSITORS:
         return
@@ -83,13 +112,37 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
 
 
 def check_open(vault: Vault) -> None:
-    """Refuse a vault that was closed."""
+    """Refuse a vault that was closed.
+
+    Parameters
+    ----------
+    vault : Vault
+        The vault.
+
+    Raises
+    ------
+    Refused
+        If it was closed.
+    """
     if vault.closed:
         raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
 
 
 def find(core: Core, address: str) -> Vault:
-    """Return the vault of an address. Raises Refused when there is none."""
+    """Return the vault of an address.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Address of the vault. Its letters may have any case.
+
+    Raises
+    ------
+    Refused
+        If there is none.
+    """
     vault = core.state.vaults.get(address.lower())
     if vault is None:
         raise Refused(TxCode.UNKNOWN_VAULT, f"there is no vault {address}")
@@ -98,7 +151,27 @@ def find(core: Core, address: str) -> Vault:
 
 @handles("vaultDeposit")
 def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Buy shares at net asset value, or at what the book would pay if that is more."""
+    """Buy shares at net asset value, or at what the book would pay if that is more.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        Vault, amount in USDC and currencyCode.
+
+    Returns
+    -------
+    dict
+        `vault`, and `share`, the shares that were bought.
+
+    Raises
+    ------
+    Refused
+        If the vault takes no deposit, or the amount is too small or not free.
+    """
     check_currency(action)
     vault = _open_top(core, context, str(action["vault"]))
     check_not_vault(context)
@@ -113,6 +186,7 @@ def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[
 def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     """Return the shares that an amount buys. Raises Refused where they would be none, too coarse, or too many."""
     at_mark = value(core, vault)
+    # The higher value buys fewer shares. A depositor who knows that the mark is late can then gain nothing from it.
     worth_now = max(at_mark, value(core, vault, in_book=True))
     if vault.shares and worth_now <= 0:
         raise Refused(TxCode.VAULT_WORTHLESS, "the vault has no value left and takes no deposits")
@@ -123,6 +197,7 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
+    # What rounding to whole millionths takes from the depositor goes to the others.
     lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
     if lost * MOST_LOST > amount:
         unit, loss = micro_text(worth_now // vault.shares), f"{micro_text(lost)} of {micro_text(amount)} USDC"
@@ -136,7 +211,21 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
 
 
 def pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares: int) -> None:
-    """Take a deposit into a vault: move the cash and give the shares it buys."""
+    """Take a deposit into a vault: move the cash and give the shares it buys.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that pays.
+    vault : Vault
+        The vault.
+    amount : int
+        Amount in micro-USDC.
+    shares : int
+        Shares in millionths.
+    """
     now = core.state.time
     ledger.move(core, account, core.state.accounts[vault.address], amount, VAULT_DEPOSIT, 0, vault.address)
     holding = vault.holders.get(account.address)
@@ -152,7 +241,27 @@ def pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares:
 
 @handles("vaultWithdraw")
 def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Give back shares for their value, less the leader's part of the gain."""
+    """Give back shares for their value, less the leader's part of the gain.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    action : dict of str to object
+        Vault, share and currencyCode.
+
+    Returns
+    -------
+    dict
+        `vault`, and `amount`, the USDC that were paid.
+
+    Raises
+    ------
+    Refused
+        If the shares are not held or locked, or the vault has too little cash.
+    """
     check_currency(action)
     vault = _open_top(core, context, str(action["vault"]))
     shares = micro(action["share"], "share")
@@ -182,12 +291,30 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
 
 
 def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
-    """End shares worth `amount`. Return what the depositor and what the leader got."""
+    """End shares.
+
+    Return what the depositor and what the leader got, in micro-USDC.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    vault : Vault
+        The vault.
+    account : VenueAccount
+        Depositor.
+    shares : int
+        Shares to end, in millionths.
+    amount : int
+        Their value in micro-USDC.
+    """
     accounts, holding = core.state.accounts, vault.holders[account.address]
+    # Average cost: shares of different deposits are not told apart.
     cost = holding.cost * shares // holding.shares
     gain = amount - cost
     leader = vault.owner if vault.owner and vault.owner != account.address else ""
     fee = gain * LEADER_SHARE // 100 if leader and gain > 0 else 0
+    # The reserve is used first, because it was set aside for this and is no margin.
     from_reserve = min(vault.reserve, amount)
     vault.reserve -= from_reserve
     ledger.move(core, accounts[RESERVES], accounts[vault.address], from_reserve, VAULT_REBALANCE, 0, vault.address)
@@ -215,7 +342,18 @@ def _open_top(core: Core, context: ActionContext, address: str) -> Vault:
 
 
 def check_not_vault(context: ActionContext) -> None:
-    """Refuse an action that only a person's account may do, in the name of a vault."""
+    """Refuse an action that only a person's account may do, in the name of a vault.
+
+    Parameters
+    ----------
+    context : ActionContext
+        Account, owner and transaction of the request.
+
+    Raises
+    ------
+    Refused
+        If the account is that of a vault.
+    """
     if context.owner.kind == "vault":
         reason = f"{to_checksummed(context.owner.address)} is a vault. Vaults don't join or lead vaults"
         raise Refused(TxCode.ACCOUNT_IS_VAULT, reason)
@@ -224,7 +362,25 @@ def check_not_vault(context: ActionContext) -> None:
 def record_event(
     core: Core, context: ActionContext, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0
 ) -> None:
-    """Add an event to a vault's history and send it to the account that caused it."""
+    """Add an event to a vault's history and send it to the account that caused it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, owner and transaction of the request.
+    vault : Vault
+        The vault.
+    kind : str
+        Kind of the event, as on the wire.
+    amount : int
+        Amount in micro-USDC.
+    shares : int
+        Shares in millionths.
+    fee : int, optional
+        Leader's part of the gain, in micro-USDC (default: 0).
+    """
     ended = shares if not vault.shares else 0
     share_price = min(LARGEST, amount * SHARE // ended) if ended else price(core, vault)
     step = len(vault.events) + 1, core.state.time, core.height, context.tx_hash
@@ -236,7 +392,15 @@ def record_event(
 
 
 def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
-    """Return a VaultEvent record."""
+    """Return a VaultEvent record.
+
+    Parameters
+    ----------
+    vault : Vault
+        The vault.
+    event : VaultEvent
+        Event of the vault.
+    """
     return {
         "id": event.id,
         "blockTime": event.time,
@@ -253,7 +417,15 @@ def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
 
 @process("vaults")
 def sample(core: Core, time: int) -> int:
-    """Keep each open vault's value, share price and profit, once per hour."""
+    """Keep each open vault's value, share price and profit, once per hour.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the sample, Unix ms.
+    """
     for vault in core.state.vaults.values():
         if not vault.closed:
             now = value(core, vault)
@@ -269,7 +441,17 @@ fit into 64 bits: a million million."""
 
 
 def value(core: Core, vault: Vault, *, in_book: bool = False) -> int:
-    """Return the net asset value in micro-USDC, sub-vaults included: at mark, or with what the book would pay."""
+    """Return the net asset value in micro-USDC, with the sub-vaults.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    vault : Vault
+        The vault.
+    in_book : bool, optional
+        True values positions at what the book would pay, False at mark (default: `False`).
+    """
     account = core.state.accounts[vault.address]
     own = account_margin.wallet(core, account).equity + vault.reserve + (_closing_gain(core, account) if in_book else 0)
     return own + sum(value(core, core.state.vaults[child], in_book=in_book) for child in vault.children)
@@ -301,14 +483,34 @@ def _closing_gain(core: Core, account: VenueAccount) -> int:
 
 
 def price(core: Core, vault: Vault) -> int:
-    """Return the value of one share in micro-USDC, up to LARGEST: 1 USDC while there are none, the last of a closed
-    vault."""
+    """Return the value of one share in micro-USDC.
+
+    It is 1 USDC while there are none, and the last price of a closed vault. The highest one is LARGEST.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    vault : Vault
+        The vault.
+    """
     if vault.closed and vault.events:
         return vault.events[-1].price
     return min(LARGEST, max(0, value(core, vault)) * SHARE // vault.shares) if vault.shares else USDC
 
 
 def worth(core: Core, vault: Vault, shares: int) -> int:
-    """Return the value of shares at redemption in micro-USDC, before the leader's part."""
+    """Return the value of shares at redemption in micro-USDC, before the leader's part.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    vault : Vault
+        The vault.
+    shares : int
+        Shares in millionths.
+    """
+    # The lower value, for the same reason: the holders who stay must not pay for a late mark.
     now = min(value(core, vault), value(core, vault, in_book=True))
     return max(0, now) * shares // vault.shares if vault.shares else 0

@@ -21,7 +21,17 @@ from ..model.constants import HEDGE, ISOLATED, RATE
 
 
 class Figures(NamedTuple):
-    """Equity, initial and maintenance margin of the cross positions or of one isolated position, micro-USDC."""
+    """Equity, initial and maintenance margin of the cross positions or of one isolated position, micro-USDC.
+
+    Attributes
+    ----------
+    equity : int
+        Equity of the group.
+    initial : int
+        Initial margin of positions and orders.
+    maintenance : int
+        Maintenance margin of positions.
+    """
 
     equity: int
     initial: int
@@ -41,7 +51,17 @@ class Figures(NamedTuple):
 
 
 class WalletFigures(NamedTuple):
-    """An account's balance, equity and margins, in micro-USDC."""
+    """An account's balance, equity and margins, in micro-USDC.
+
+    Attributes
+    ----------
+    withdrawable : int
+        What may leave the balance now.
+    maintenance : int
+        Maintenance margin of all positions.
+    unrealized : int
+        Unrealised PnL of all positions.
+    """
 
     balance: int
     """Cash, isolated margins included."""
@@ -59,38 +79,94 @@ class WalletFigures(NamedTuple):
 
 
 def mark_step(core: Core, code: int) -> int:
-    """Return the value of one step of a product at mark, micro-USDC."""
+    """Return the value of one step of a product at mark, micro-USDC.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    code : int
+        Code of the product.
+    """
     return core.state.markets[code].mark * core.risk_index.tables[code].unit
 
 
 def unrealized(position: Position, step_micro: int) -> int:
-    """Return the unrealised PnL of both legs."""
+    """Return the unrealised PnL of both legs, in micro-USDC.
+
+    Parameters
+    ----------
+    position : Position
+        Position in one product.
+    step_micro : int
+        Value of one step at mark, in micro-USDC.
+    """
     long, short = position.long, position.short
     return (long.size - short.size) * step_micro - long.value + short.value
 
 
 def exposure(position: Position, step_micro: int, hedge: bool) -> int:
-    """Return the notional that needs margin (see `toolkit.exposure`)."""
+    """Return the notional that needs margin, in micro-USDC.
+
+    See `toolkit.exposure`.
+
+    Parameters
+    ----------
+    position : Position
+        Position in one product.
+    step_micro : int
+        Value of one step at mark, in micro-USDC.
+    hedge : bool
+        Whether the account is in hedge mode, where both legs need margin.
+    """
     long, short = position.long.size * step_micro, position.short.size * step_micro
     return exposed(long, short, position.buy_value, position.sell_value, hedge)
 
 
 def standing(account: VenueAccount, position: Position, step_micro: int) -> Standing:
-    """Return what an account holds in a product, as an order is judged by it."""
+    """Return what an account holds in a product, as an order is judged by it.
+
+    Parameters
+    ----------
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    position : Position
+        Position in one product.
+    step_micro : int
+        Value of one step at mark, in micro-USDC.
+    """
     held = position.long.size, position.short.size, position.buy_value, position.sell_value
     equity = position.assigned + unrealized(position, step_micro) if position.mode == ISOLATED else None
     return Standing(*held, step_micro, position.leverage, account.position_mode == HEDGE, equity)
 
 
 def reducible(account: VenueAccount, position: Position, side: int) -> int:
-    """Return how many steps an ordinary order of `side` can trade without opening anything."""
+    """Return how many steps an ordinary order of `side` can trade without opening anything.
+
+    Parameters
+    ----------
+    account : VenueAccount
+        Account with its position mode. In hedge mode an ordinary order always opens.
+    position : Position
+        Position in one product.
+    side : int
+        +1 for a buy, −1 for a sell.
+    """
     if account.position_mode == HEDGE:
         return 0
     return position.short.size if side > 0 else position.long.size
 
 
 def held(position: Position, step_micro: int) -> int:
-    """Return the notional of the legs alone."""
+    """Return the notional of the legs alone, in micro-USDC.
+
+    Parameters
+    ----------
+    position : Position
+        Position in one product.
+    step_micro : int
+        Value of one step at mark, in micro-USDC.
+    """
     return (position.long.size + position.short.size) * step_micro
 
 
@@ -99,6 +175,13 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
 
     Orders in isolated products hold their margin from the cross balance until they fill. Runs for every order, and for
     every account that traded after each command.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
     """
     equity, initial, maintenance = account.balance, 0, 0
     hedge = account.position_mode == HEDGE
@@ -128,12 +211,23 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
             needs, other = net + buys, sells - net
             if other > needs:
                 needs = other
+        # Leverage is in hundredths. The double negation rounds up, against the account.
         initial -= -needs * 100 // position.leverage
     return Figures(equity, initial, maintenance)
 
 
 def cross_equity(core: Core, account: VenueAccount) -> int:
-    """Return the equity of `cross_margin` alone. Runs for both sides of every fill."""
+    """Return the equity of `cross_margin` alone.
+
+    Runs for both sides of every fill.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    """
     equity, markets, tables = account.balance, core.state.markets, core.risk_index.tables
     for code, position in account.positions.items():
         long, short = position.long, position.short
@@ -143,8 +237,17 @@ def cross_equity(core: Core, account: VenueAccount) -> int:
 
 
 def healthy(core: Core, account: VenueAccount) -> bool:
-    """Return whether no position of an account is to be liquidated and nothing is owed."""
+    """Return whether no position of an account is to be liquidated and nothing is owed.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    """
     equity, _, maintenance = cross_margin(core, account)
+    # A flat account with nothing is healthy, one that owes is not.
     if equity <= maintenance and (maintenance or equity < 0):
         return False
     for position in account.positions.values():
@@ -155,7 +258,15 @@ def healthy(core: Core, account: VenueAccount) -> bool:
 
 
 def isolated_margin(core: Core, position: Position) -> Figures:
-    """Return the figures of one isolated position (without its orders)."""
+    """Return the figures of one isolated position (without its orders).
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    position : Position
+        Isolated position, without its orders.
+    """
     table, step_micro = core.risk_index.tables[position.product], mark_step(core, position.product)
     long, short = position.long.size * step_micro, position.short.size * step_micro
     equity = position.assigned + unrealized(position, step_micro)
@@ -164,7 +275,15 @@ def isolated_margin(core: Core, position: Position) -> Figures:
 
 
 def wallet(core: Core, account: VenueAccount) -> WalletFigures:
-    """Return an account's balance, margins and available amounts."""
+    """Return an account's balance, margins and available amounts.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    """
     figures = cross_margin(core, account)
     assigned = isolated_pnl = cross_profits = total_pnl = 0
     maintenance = figures.maintenance
@@ -183,6 +302,7 @@ def wallet(core: Core, account: VenueAccount) -> WalletFigures:
         balance=account.balance + assigned,
         equity=figures.equity + assigned + isolated_pnl,
         available=figures.equity - figures.initial,
+        # Unrealised profit can carry positions, but can't be taken out. Losses count in full.
         withdrawable=max(0, figures.equity - cross_profits - figures.initial),
         initial=figures.initial + assigned,
         maintenance=maintenance,
@@ -192,13 +312,29 @@ def wallet(core: Core, account: VenueAccount) -> WalletFigures:
 
 
 def available(core: Core, account: VenueAccount) -> int:
-    """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders."""
+    """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    """
     figures = cross_margin(core, account)
     return figures.equity - figures.initial
 
 
 def withdrawable(core: Core, account: VenueAccount) -> int:
-    """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
+    """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    """
     return wallet(core, account).withdrawable
 
 
@@ -206,6 +342,15 @@ def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decima
     """Return the mark price in USDC at which a product's position would be liquidated, all other marks unchanged.
 
     None without a position, or where no price does it. Exact formulas of `margin`, not rounded to ticks.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, read for marks and margin tables.
+    account : VenueAccount
+        Account whose positions and orders are valued.
+    product : int
+        Code of the product.
     """
     position = account.positions.get(product)
     if position is None or not (position.long.size or position.short.size):
@@ -230,5 +375,11 @@ def _size_and_entry(product: Product, leg: Leg) -> tuple[Decimal, Decimal]:
 
 
 def leverage_text(leverage: int) -> str:
-    """Return a leverage in hundredths as text: 2050 → "20.5x"."""
+    """Return a leverage in hundredths as text: 2050 → "20.5x".
+
+    Parameters
+    ----------
+    leverage : int
+        Leverage in hundredths.
+    """
     return micro_text(leverage * 10_000) + "x"

@@ -34,7 +34,17 @@ BOOK, NETTED, VAULT, COUNTERPARTY = "BOOK", "NETTED", "LP_VAULT", "ADL"
 
 
 def trades_behind(core: Core, address: str, product: int) -> tuple[int, ...]:
-    """Return the ids of an account's trades in a product (0 = all) since its present or last position was opened."""
+    """Return the ids of an account's trades in a product (0 = all) since its present or last position was opened.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    address : str
+        Account in lower case.
+    product : int
+        Code of the product. 0 = all products.
+    """
     found: dict[int, list[OrderEvent]] = {}
     for event in core.state.history.fills_of(address):
         if product in (0, event.product):
@@ -49,7 +59,13 @@ def trades_behind(core: Core, address: str, product: int) -> tuple[int, ...]:
 
 @invariant()
 def clearing(core: Core) -> Iterator[str]:
-    """The clearing account holds what entry values leave, so that equity at one mark sums to cash."""
+    """The clearing account holds what entry values leave, so that equity at one mark sums to cash.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     entry = sum(
         position.short.value - position.long.value
         for account in core.state.accounts.values()
@@ -62,8 +78,15 @@ def clearing(core: Core) -> Iterator[str]:
 
 @invariant()
 def liquidations(core: Core) -> Iterator[str]:
-    """A margin group whose ratio reached 100 % is being liquidated, a flat account owes nothing, and accounts that are
-    being liquidated have that status. Venue accounts, simulated participants and the LP vault are never liquidated."""
+    """Margin groups at 100 % are being liquidated, flat accounts owe nothing, and statuses agree.
+
+    Venue accounts, simulated participants and the LP vault are never liquidated.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     state, unhealthy, held = core.state, set[str](), set[str]()
     for address, account in state.accounts.items():
         if account.kind not in ("user", "vault") or address == ledger.LP_VAULT:
@@ -102,7 +125,13 @@ def liquidations(core: Core) -> Iterator[str]:
 
 @invariant(history=True)
 def transfers(core: Core) -> Iterator[str]:
-    """Transfers are numbered without a gap, and each has a sender, a receiver and a transaction."""
+    """Transfers are numbered without a gap, and each has a sender, a receiver and a transaction.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for number, transfer in enumerate(core.state.history.ledger.records, 1):
         sound = 0 <= transfer.received <= transfer.paid > 0 and transfer.payer != transfer.receiver
         if transfer.id != number or not sound or not transfer.tx_hash.startswith("0x"):
@@ -111,7 +140,13 @@ def transfers(core: Core) -> Iterator[str]:
 
 @invariant(history=True)
 def entries(core: Core) -> Iterator[str]:
-    """Every balance follows from the one before, the last is the account's, and no side of a transfer is lost."""
+    """Every balance follows from the one before, the last is the account's, and no side of a transfer is lost.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     found = 0
     for address, account in core.state.accounts.items():
         balance = isolated = 0
@@ -135,7 +170,13 @@ def entries(core: Core) -> Iterator[str]:
 
 @invariant()
 def cash(core: Core) -> Iterator[str]:
-    """All balances and isolated margins are what came in less what left, to the last micro-USDC."""
+    """All balances and isolated margins are what came in less what left, to the last micro-USDC.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     state = core.state
     held = sum(a.balance + sum(p.assigned for p in a.positions.values()) for a in state.accounts.values())
     difference = held - state.deposits + state.withdrawals
@@ -145,7 +186,13 @@ def cash(core: Core) -> Iterator[str]:
 
 @invariant()
 def positions(core: Core) -> Iterator[str]:
-    """Longs equal shorts in every product, legs are whole, and the index of holders agrees with the accounts."""
+    """Longs equal shorts in every product, legs are whole, and the index of holders agrees with the accounts.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for code, market in core.state.markets.items():
         held = {a.address: a.positions[code] for a in core.state.accounts.values() if code in a.positions}
         longs, shorts = sum(p.long.size for p in held.values()), sum(p.short.size for p in held.values())
@@ -161,7 +208,13 @@ def positions(core: Core) -> Iterator[str]:
 
 @invariant()
 def books(core: Core) -> Iterator[str]:
-    """No book is crossed, levels are sound, and the books hold exactly the orders that rest."""
+    """No book is crossed, levels are sound, and the books hold exactly the orders that rest.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     in_books: set[int] = set()
     for code in core.products:
         book = core.books[code]
@@ -178,7 +231,15 @@ def books(core: Core) -> Iterator[str]:
 
 @invariant()
 def shown_books(core: Core) -> Iterator[str]:
-    """The levels that are shown of a book are those that the next order meets. One folded book in turn is unfolded."""
+    """The levels that are shown of a book are those that the next order meets.
+
+    One folded book in turn is unfolded.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     turn = core.state.transactions % max(1, len(core.products))
     for code in [code for at, code in enumerate(core.products) if code in core.books or at == turn]:
         for side, best in zip((1, -1), core.books.top(code), strict=True):
@@ -208,7 +269,13 @@ def _ladder(code: int, ladder: BookSide) -> Iterator[str]:
 
 @invariant()
 def open_orders(core: Core) -> Iterator[str]:
-    """Live orders are sound, and what accounts and positions keep of them is what the orders say."""
+    """Live orders are sound, and what accounts and positions keep of them is what the orders say.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for account in core.state.accounts.values():
         orders = account.orders
         for order_id, order in orders.items():
@@ -241,7 +308,13 @@ def _sums(orders: list[VenueOrder], unit: int) -> dict[str, int]:
 
 @invariant()
 def reducing(core: Core) -> Iterator[str]:
-    """Orders that may only reduce are covered by the position, and one-way mode has one leg."""
+    """Orders that may only reduce are covered by the position, and one-way mode has one leg.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for account in core.state.accounts.values():
         for position in account.positions.values():
             if position.buy_reducing > position.short.size or position.sell_reducing > position.long.size:
@@ -258,7 +331,13 @@ def reducing(core: Core) -> Iterator[str]:
 
 @invariant()
 def brackets(core: Core) -> Iterator[str]:
-    """A child that is not armed has an open main order, and no bracket has two children of one kind."""
+    """A child that is not armed has an open main order, and no bracket has two children of one kind.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for account in core.state.accounts.values():
         children = [order for order in account.orders.values() if order.group and order.group != order.id]
         for order in account.orders.values():
@@ -271,7 +350,13 @@ def brackets(core: Core) -> Iterator[str]:
 
 @invariant()
 def triggers(core: Core) -> Iterator[str]:
-    """Every armed order that waits is in the queue of its product, or among the exits that try again."""
+    """Every armed order that waits is in the queue of its product, or among the exits that try again.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     for code, queue in core.triggers.items():
         waiting = {
             (order.id, order.trigger_by, order.trigger)
@@ -286,7 +371,13 @@ def triggers(core: Core) -> Iterator[str]:
 
 @invariant(history=True)
 def ended_orders(core: Core) -> Iterator[str]:
-    """An order ends once, permanently, and a bracket closes through one child only."""
+    """An order ends once, permanently, and a bracket closes through one child only.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     history = core.state.history.orders.records
     yield from order_violations(history)
     for order_id, count in Counter(order.id for order in history).items():
@@ -304,12 +395,24 @@ def ended_orders(core: Core) -> Iterator[str]:
 
 @invariant(history=True)
 def fills(core: Core) -> Iterator[str]:
-    """Every fill is within its order's limit, and its two sides agree."""
+    """Every fill is within its order's limit, and its two sides agree.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    """
     yield from fill_violations(core.state.history.order_events.records)
 
 
 def order_violations(orders: Iterable[VenueOrder]) -> Iterator[str]:
-    """Yield the errors of single orders: filled + cancelled + open = ordered, and an ended order has nothing open."""
+    """Yield the errors of single orders: filled + cancelled + open = ordered, and an ended order has nothing open.
+
+    Parameters
+    ----------
+    orders : iterable of VenueOrder
+        Live or ended orders.
+    """
     for order in orders:
         unsized = order.waiting and order.quantity == 0  # a whole-position TP/SL gets its quantity when it triggers
         if order.filled < 0 or order.leaves < 0 or (order.filled + order.leaves > order.quantity and not unsized):
@@ -324,7 +427,13 @@ def order_violations(orders: Iterable[VenueOrder]) -> Iterator[str]:
 
 
 def fill_violations(events: Iterable[OrderEvent]) -> Iterator[str]:
-    """Yield what is wrong with the fills among order events: a limit, POST_ONLY, a self-trade, or two unequal sides."""
+    """Yield what is wrong with the fills among order events: a limit, POST_ONLY, a self-trade, or two unequal sides.
+
+    Parameters
+    ----------
+    events : iterable of OrderEvent
+        Events of orders, oldest first. Those that are no fills are ignored.
+    """
     sides: dict[int, list[OrderEvent]] = {}
     for event in events:
         if not event.exec_id:

@@ -24,27 +24,60 @@ _SAMPLED_BEFORE, _BOOKED, _SAMPLED_AFTER = range(3)
 
 @process("samples")
 def sample_holders(core: Core, time: int) -> int:
-    """Sample every account that holds a position, or held one at its last sample."""
+    """Sample every account that holds a position, or held one at its last sample.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the sample, Unix ms.
+    """
     for address in sorted(to_sample(core)):
         sample_account(core, core.state.accounts[address])
     return time + core.state.config.sample_interval
 
 
 def to_sample(core: Core) -> set[str]:
-    """Return who holds a position or held one at the last sample, without the venue's own accounts."""
+    """Return who holds a position or held one at the last sample, without the venue's own accounts.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
     found = {address for clients in core.risk_index.clients.values() for address in clients}
+    # An account that has just become flat gets one more sample, so that its curve ends at ratio 0.
     found.update(address for address, points in core.state.history.equity.items() if points[-1].ratio)
     return found
 
 
 def sample_account(core: Core, account: VenueAccount) -> None:
-    """Sample an account now (also called when a liquidation begins and ends)."""
+    """Sample an account now (also called when a liquidation begins and ends).
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that is sampled.
+    """
     if account.kind not in OWN:
         core.state.history.equity.setdefault(account.address, []).append(equity_point(core, account))
 
 
 def equity_point(core: Core, account: VenueAccount) -> EquityPoint:
-    """Return the equity of an account now. Its ratio is the worst of its margin groups."""
+    """Return the equity of an account now.
+
+    Its ratio is the worst of its margin groups.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that is sampled.
+    """
     wallet = account_margin.wallet(core, account)
     ratios = [account_margin.cross_margin(core, account).ratio]
     for position in account.positions.values():
@@ -55,7 +88,17 @@ def equity_point(core: Core, account: VenueAccount) -> EquityPoint:
 
 
 class CurvePoint(NamedTuple):
-    """The equity of an account at one moment, micro-USDC, `ratio` as in EquityPoint."""
+    """The equity of an account at one moment, in micro-USDC.
+
+    Attributes
+    ----------
+    time : int
+        Time of the point, Unix ms.
+    equity : int
+        Equity with unrealised profit.
+    ratio : int
+        Worst margin ratio of its positions, in parts of RATE. See `EquityPoint.ratio`.
+    """
 
     time: int
     equity: int
@@ -73,20 +116,39 @@ class _Row(NamedTuple):
 
 
 def is_capital_flow(entry: LedgerEntry) -> bool:
-    """Return whether its owner moved the money of an entry in or out."""
+    """Return whether its owner moved the money of an entry in or out.
+
+    Parameters
+    ----------
+    entry : LedgerEntry
+        Entry of the account's ledger.
+    """
     return entry.kind in ledger.CAPITAL_FLOWS
 
 
 def curve(
     core: Core, account: VenueAccount, start: int, end: int, brought: Callable[[LedgerEntry], bool] = is_capital_flow
 ) -> list[CurvePoint]:
-    """Return everything known of an account's equity from `start` to `end` (Unix ms), oldest first.
+    """Return everything known of an account's equity over a time, oldest first.
 
-    The entries for which `brought` is true are the deposits and withdrawals of `net_deposits`.
+    It begins at `start`, or with the account's first deposit if that is later. It ends at `end`, or now if that is
+    sooner. The profit in between is the last point less the first.
 
-    It begins at `start`, or with the account's first deposit if that is later, and ends at `end`, or now if that is
-    sooner: the profit in between is the last point less the first. Where the balance of a flat account jumps there are
-    two points of one time. There are none before the account's first deposit and after the venue's present time.
+    Where the balance of a flat account jumps there are two points of one time. There are none before the account's
+    first deposit and after the venue's present time.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose equity is read.
+    start : int
+        First time, Unix ms.
+    end : int
+        Time after the last one, Unix ms.
+    brought : callable, optional
+        Returns whether an entry is a deposit or withdrawal, for `net_deposits` (default: `is_capital_flow`).
     """
     now = core.state.time
     spells = _Spells(core, account)
@@ -167,11 +229,23 @@ class _Spells:
         self.edges = [time for time in (*self._opened, *self._closed) if time <= core.state.time]
 
     def before(self, time: int) -> bool:
-        """Return whether a position was held just before what happened at `time`."""
+        """Return whether a position was held just before what happened at `time`.
+
+        Parameters
+        ----------
+        time : int
+            Time of the venue (Unix ms).
+        """
         at = bisect_left(self._opened, time) - 1
         return at >= 0 and time <= self._closed[at]
 
     def after(self, time: int) -> bool:
-        """Return whether a position was held after what happened at `time`."""
+        """Return whether a position was held after what happened at `time`.
+
+        Parameters
+        ----------
+        time : int
+            Time of the venue (Unix ms).
+        """
         at = bisect_right(self._opened, time) - 1
         return at >= 0 and time < self._closed[at]

@@ -78,7 +78,15 @@ Party = VenueAccount | None
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Open the venue's own accounts and give the LP vault its capital."""
+    """Open the venue's own accounts and give the LP vault its capital.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine.
+    genesis : Genesis
+        How the venue begins. Its `config` has the capital of the LP vault.
+    """
     for address in VENUE_ACCOUNTS:
         core.account(address).kind = "venue"
     vault = core.account(LP_VAULT)
@@ -88,12 +96,30 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 
 def attach(core: Core) -> None:
-    """Rebuild the indexes of the money rules, which are not part of the state."""
+    """Rebuild the indexes of the money rules, which are not part of the state.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose indexes are built from its state.
+    """
     core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
 def open_house(core: Core, address: str, capital: int) -> VenueAccount:
-    """Return an account of the simulated or recorded market, which pays no fees. A new account gets its capital."""
+    """Return an account of the simulated or recorded market, which pays no fees.
+
+    A new account gets its capital.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    address : str
+        Address in lower case.
+    capital : int
+        First deposit in micro-USDC.
+    """
     account = core.account(address)
     if account.kind != "market":
         account.kind = "market"
@@ -106,14 +132,34 @@ def transfer(
 ) -> None:
     """Move cash, in micro-USDC, and record it.
 
-    `paid` is the exact amount rounded up and `received` the same rounded down: ROUNDING keeps the difference.
-    Negative amounts reverse the direction.
+    Negative amounts reverse the direction. Nothing is recorded for an amount of 0.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    payer : Party
+        Account that pays. `None` for money from outside, or from an isolated margin.
+    receiver : Party
+        Account that receives. `None` for money that leaves, or becomes an isolated margin.
+    paid : int
+        Exact amount rounded up, in micro-USDC.
+    received : int
+        Exact amount rounded down, in micro-USDC. ROUNDING keeps the difference.
+    kind : str
+        Business type of the entries, such as TRADING_FEE.
+    code : int, optional
+        Code of the product that it belongs to, 0 = none (default: 0).
+    reference : str, optional
+        The order id, vault or destination that it belongs to (default: "").
     """
     if received < 0:
         # −received ≥ −paid: after the swap it is still the payer whose amount is rounded up
         payer, receiver, paid, received = receiver, payer, -received, -paid
     if not paid or payer is receiver:
         return
+    # This function runs for every fill, several times. Lookups are local, and dictionaries are tried before they are
+    # filled.
     state = core.state
     time, log = state.time, state.history.ledger
     index, at = log.by_account, len(log.records)
@@ -129,6 +175,7 @@ def transfer(
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
+        # A receiver whose share was rounded down to nothing has no entry, since its balance did not change.
         changed = (payer, receiver, rounding) if received else (payer, rounding)
     for account in changed:
         if account is None:
@@ -165,41 +212,136 @@ def transfer(
 def move(
     core: Core, source: VenueAccount, target: VenueAccount, amount: int, kind: str, code: int = 0, reference: str = ""
 ) -> None:
-    """Move an amount from one balance to another. A negative amount reverses the direction."""
+    """Move an amount from one balance to another.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    source : VenueAccount
+        Account that pays.
+    target : VenueAccount
+        Account that receives.
+    amount : int
+        Amount in micro-USDC. A negative one reverses the direction.
+    kind : str
+        Business type of the entries, such as TRADING_FEE.
+    code : int, optional
+        Code of the product that it belongs to, 0 = none (default: 0).
+    reference : str, optional
+        The order id, vault or destination that it belongs to (default: "").
+    """
     transfer(core, source, target, amount, amount, kind, code, reference)
 
 
 def realize(core: Core, account: VenueAccount, pnl: int, product: int, reference: str = "") -> None:
-    """Book realised PnL: the clearing account pays a profit and takes a loss."""
+    """Book realised PnL: the clearing account pays a profit and takes a loss.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    account : VenueAccount
+        Account whose balance is changed.
+    pnl : int
+        Realised profit in micro-USDC, negative for a loss.
+    product : int
+        Code of the product that it belongs to.
+    reference : str, optional
+        The order id, vault or destination that it belongs to (default: "").
+    """
     transfer(core, core.state.accounts[CLEARING], account, pnl, pnl, REALIZED_PNL, product, reference)
 
 
 def entries(core: Core, address: str) -> list[LedgerEntry]:
-    """Return every change of one account's balance, oldest first. Their sum is the balance."""
+    """Return every change of one account's balance, oldest first.
+
+    Their sum is the balance.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    address : str
+        Account in lower case.
+    """
     return [record.entry(address) for record in core.state.history.ledger.of(address)]
 
 
 def assign(core: Core, account: VenueAccount, position: Position, amount: int) -> None:
-    """Move an amount from the balance to the position's isolated margin. A negative amount takes it back."""
+    """Move an amount from the balance to the position's isolated margin.
+
+    A negative amount takes it back.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    account : VenueAccount
+        Account whose balance is changed.
+    position : Position
+        Position in isolated mode.
+    amount : int
+        Margin in micro-USDC. A negative amount takes it back.
+    """
     if amount:
         position.assigned += amount
         transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
 
 
 def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT) -> None:
-    """Credit money from outside."""
+    """Credit money from outside.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    account : VenueAccount
+        Account whose balance is changed.
+    amount : int
+        Money in micro-USDC, above 0.
+    kind : str, optional
+        Business type of the entry (default: "DEPOSIT").
+    """
     core.state.deposits += amount
     transfer(core, None, account, amount, amount, kind)
 
 
 def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:
-    """Debit money that leaves the venue. The caller has checked that it may."""
+    """Debit money that leaves the venue.
+
+    The caller has checked that it may.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    account : VenueAccount
+        Account whose balance is changed.
+    amount : int
+        Money in micro-USDC, which the caller has checked to be free.
+    reference : str, optional
+        Destination of the withdrawal (default: "").
+    """
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
 
 
 def micro(amount: str, name: str = "amount") -> int:
-    """Return a decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
+    """Return a decimal text of USDC as micro-USDC.
+
+    Parameters
+    ----------
+    amount : str
+        Amount in USDC, as on the wire.
+    name : str, optional
+        Name of the field, for the refusal (default: "amount").
+
+    Raises
+    ------
+    Refused
+        If it has more than 6 decimals.
+    """
     exact = Fraction(amount) * USDC
     if exact.denominator != 1:
         raise Refused(TxCode.AMOUNT_TOO_PRECISE, f"{name} {amount} is finer than 0.000001 USDC")
@@ -207,14 +349,40 @@ def micro(amount: str, name: str = "amount") -> int:
 
 
 def check_currency(action: dict[str, Any]) -> None:
-    """Refuse every currency but USDC."""
+    """Refuse every currency but USDC.
+
+    Parameters
+    ----------
+    action : dict of str to object
+        Action with a currencyCode.
+
+    Raises
+    ------
+    Refused
+        If it is not 1.
+    """
     if action["currencyCode"] != USDC_CODE:
         reason = f"currencyCode {action['currencyCode']} is not known. 1 is USDC, the only currency"
         raise Refused(TxCode.UNKNOWN_CURRENCY, reason)
 
 
 def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
-    """Refuse an amount that the account can't withdraw."""
+    """Refuse an amount that the account can't withdraw.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, which is only read.
+    account : VenueAccount
+        Account that pays.
+    amount : int
+        Amount in micro-USDC.
+
+    Raises
+    ------
+    Refused
+        If it is more than the account can withdraw. The reason says how much is free.
+    """
     free = account_margin.withdrawable(core, account)
     if amount > free:
         reason = f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out"
@@ -223,7 +391,24 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
 
 @handles("faucetClaim")
 def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Credit test funds, once per account and 24 hours. A new signer gets an account."""
+    """Credit test funds, once per account and 24 hours.
+
+    A new signer gets an account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    context : ActionContext
+        Account that claims.
+    action : dict of str to object
+        The action, which has no fields.
+
+    Raises
+    ------
+    Refused
+        If the account has claimed too recently. The reason says when it can claim again.
+    """
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
@@ -235,7 +420,24 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("withdraw")
 def withdraw_free(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Withdraw free money to an address. The ledger keeps the address and the withdrawSequence."""
+    """Withdraw free money to an address.
+
+    The ledger keeps the address and the withdrawSequence.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    context : ActionContext
+        Account that withdraws.
+    action : dict of str to object
+        Amount in USDC, destination, currencyCode and maybe a withdrawSequence.
+
+    Raises
+    ------
+    Refused
+        If the amount is too small, too precise, or not free.
+    """
     amount = micro(action["amount"])
     smallest = Decimal(core.state.config.withdrawal_minimum) / USDC
     for failure in check_withdrawal(Decimal(action["amount"]), smallest):
@@ -252,6 +454,20 @@ def send_usd(core: Core, context: ActionContext, action: dict[str, Any]) -> None
 
     An address without an account is refused, because a mistyped one would lose the money. A vault is refused as well:
     its shares would gain without a deposit.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    context : ActionContext
+        Account that sends.
+    action : dict of str to object
+        To and amount in USDC.
+
+    Raises
+    ------
+    Refused
+        If the amount is too precise or not free, or the address has no account that takes transfers.
     """
     amount, to = micro(action["amount"]), str(action["to"]).lower()
     shown = to_checksummed(to)
@@ -267,8 +483,29 @@ def send_usd(core: Core, context: ActionContext, action: dict[str, Any]) -> None
 
 @controls("fund")
 def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
-    """Deposit `amount` USDC in an account, which is opened when it is new."""
+    """Deposit USDC in an account, which is opened when it is new.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue, whose balances are changed.
+    address : str
+        Address of the account. Its letters may have any case.
+    amount : str
+        Decimal text of USDC, above 0, at most 6 decimals.
+
+    Returns
+    -------
+    dict
+        `address` and the new `balance` in USDC.
+
+    Raises
+    ------
+    Refused
+        If the venue would hold more than its limit of all deposits.
+    """
     address, amount_micro = arguments.address(address), micro(arguments.positive(amount, "amount"))
+    # The limit is of all deposits ever, not of the present balances: sums in the records must fit into 64 bits too.
     room = LARGEST - core.state.deposits
     if amount_micro > room:
         reason = f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in"

@@ -24,17 +24,38 @@ from .ledger import assign
 def check_increase(
     core: Core, account: VenueAccount, order: VenueOrder, steps: int, price_ticks: int, *, only_size: bool = False
 ) -> None:
-    """Refuse an order that may add risk and does not fit. Its position does not yet count it.
+    """Refuse an order that may add risk and does not fit.
 
-    `price_ticks` is the limit, or a market order's slippage bound. Steps that trade below mark count at mark, where the
-    position will be valued. An order that the position covers always passes, even if orders rest on its side.
-    `lifecycle.drop_uncovered` reduces the orders that lose their cover by it. A larger order is judged as if it had
-    closed the position and those orders were gone. The notional that it could reach must be within the product's limit,
-    and the leverage within that of its tier. Equity must cover the initial margin after it, the fees of its immediate
-    fills, and their loss against mark.
+    Its position does not yet count it. Steps that trade below mark count at mark, where the position will be valued.
 
-    `only_size` leaves the margin out. Reduce-only orders and hedge closes are not checked here. Simulated participants
-    trade on the venue's credit.
+    An order that the position covers always passes, even if orders rest on its side. `lifecycle.drop_uncovered` reduces
+    the orders that lose their cover by it. A larger order is judged as if it had closed the position and those orders
+    were gone.
+
+    The notional that it could reach must be within the product's limit, and the leverage within that of its tier.
+    Equity must cover the initial margin after it, the fees of its immediate fills, and their loss against mark.
+
+    Reduce-only orders and hedge closes are not checked here. Simulated participants trade on the venue's credit.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places it.
+    order : VenueOrder
+        The order. Its product, side and builder's rate are read.
+    steps : int
+        Steps that it may trade.
+    price_ticks : int
+        Its limit, or a market order's slippage bound, in ticks.
+    only_size : bool, optional
+        True leaves the margin out. Position limit and leverage are still checked (default: `False`).
+
+    Raises
+    ------
+    Refused
+        If it does not fit. The reason has the numbers.
     """
     if account.kind == "market":
         return
@@ -57,6 +78,7 @@ def check_increase(
     _check_size(table, need.reach, position.leverage)
     if only_size:
         return
+    # The margin is that of the account after the order: what its product needs now is replaced by what it then needs.
     equity, initial, _ = account_margin.cross_margin(core, account)
     initial += need.margin - standing.initial()
     loss = need.loss
@@ -98,9 +120,11 @@ def _fits_easily(
             highest_ticks = best
     value = highest_ticks * steps * table.unit
     reach = _reach(position, side, mark_ticks * table.unit) + value
+    # Only the lowest tier is certain without its exact reach. Higher ones take the long way.
     if reach > table.first_notional or position.leverage > table.first_leverage:
         return False
     equity, initial, _ = account_margin.cross_margin(core, account)
+    # One micro-USDC more covers the rounding of the exact formula.
     return equity - initial > value * 100 // position.leverage + (2 * value if crosses else 0) + 1
 
 
@@ -136,6 +160,7 @@ def _immediate_fill(
 ) -> tuple[int, int]:
     """Return the steps that an order would trade immediately, and the sum of ticks × steps that it would pay."""
     book = core.books[position.product]
+    # Level totals suffice, except where own orders rest among them.
     ladder = book.asks if side > 0 else book.bids
     best = ladder.best
     if not best or (best > limit_ticks if side > 0 else best < limit_ticks):
@@ -172,9 +197,20 @@ def _fill_count(core: Core, account: VenueAccount, position: Position, side: int
 
 
 def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bool:
-    """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size.
+    """Return whether equity covers the initial margin, and the orders of a side are within the limits of size.
 
-    In one-way mode: in hedge mode no order loses its cover.
+    It is for one-way mode: in hedge mode no order loses its cover.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose order or position it is.
+    position : Position
+        Position in the order's product.
+    side : int
+        +1 for a buy, −1 for a sell.
     """
     equity, initial, _ = account_margin.cross_margin(core, account)
     if equity < initial:
@@ -209,13 +245,31 @@ def settle_isolated(
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    A trade of `side` added `opened` steps worth `value`. `closed` is the entry value that was closed. `gained` is what
-    the closing added to the balance (realised PnL less fees). The opened part takes its initial margin and its loss
-    against mark from the balance, limited to the amount that the cross positions do not need (`spare`). The closed part
-    returns its share of the margin, except what the rest of the position needs as initial margin. The position's margin
-    and unrealised profit pay a loss before the balance does.
+    The opened part takes its initial margin and its loss against mark from the balance, limited to the amount that the
+    cross positions do not need (`spare`). The closed part returns its share of the margin, except what the rest of the
+    position needs as initial margin. The position's margin and unrealised profit pay a loss before the balance does.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose order or position it is.
+    position : Position
+        Isolated position as the fill has left it.
+    side : int
+        +1 for a buy, −1 for a sell.
+    opened : int
+        Steps that open, 0 or more.
+    value : int
+        Value of the opened part at the trade's price, in micro-USDC.
+    closed : int
+        Entry value of the closed part, in micro-USDC.
+    gained : int
+        What the closing added to the balance: realised PnL less fees, in micro-USDC.
     """
     step_micro = mark_step(core, position.product)
+    # Closing comes first, because what it gives back may pay for what opens.
     if closed:
         assign(core, account, position, -released(position, closed, gained, step_micro, opened))
     if opened:
@@ -225,26 +279,66 @@ def settle_isolated(
 def margin_of_opened(
     core: Core, account: VenueAccount, position: Position, side: int, opened: int, opened_value: int, freed: int = 0
 ) -> int:
-    """Return the amount that opening takes from the balance. Earlier fills add `freed` to the balance."""
+    """Return the amount that opening takes from the balance, in micro-USDC.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose order or position it is.
+    position : Position
+        Position in the order's product.
+    side : int
+        +1 for a buy, −1 for a sell.
+    opened : int
+        Steps that open, 0 or more.
+    opened_value : int
+        Value of the opened part at the trade's price, in micro-USDC.
+    freed : int, optional
+        What earlier fills or closings add to the balance first, in micro-USDC. Negative takes from it (default: 0).
+    """
     step_micro = mark_step(core, position.product)
     need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
     return min(need, spare(core, account, freed))
 
 
 def spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
-    """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops.
+    """Return what may leave the balance, in micro-USDC.
 
-    `freed` is the amount that closing the position first adds to the balance (negative: takes from it).
+    It leaves the margin ratio of the cross positions where liquidation stops, or better.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose order or position it is.
+    freed : int, optional
+        What earlier fills or closings add to the balance first, in micro-USDC. Negative takes from it (default: 0).
     """
     figures = cross_margin(core, account)
     return max(0, figures.equity + freed - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
 
 
 def released(position: Position, closed_value: int, gained: int, step_micro: int, opened: int) -> int:
-    """Return the margin that closing gives back. The position is as the fill has left it.
+    """Return the margin that closing gives back, in micro-USDC.
 
-    While a part of the position is left, the balance pays none of its loss: assigned margin may become negative, if the
+    While a part of the position is left, the balance pays none of its loss. Assigned margin may become negative, if the
     unrealised profit of the rest covers it.
+
+    Parameters
+    ----------
+    position : Position
+        Isolated position as the fill has left it.
+    closed_value : int
+        Entry value of the closed part, in micro-USDC.
+    gained : int
+        What the closing added to the balance: realised PnL less fees, in micro-USDC.
+    step_micro : int
+        Value of one step at mark, in micro-USDC.
+    opened : int
+        Steps that the fill opened after closing, 0 unless it flipped the position.
     """
     size = position.long.size + position.short.size
     if size == 0 or (opened and size == opened):  # closed, or flipped: nothing of the old position is left
@@ -273,7 +367,24 @@ def has_margin_for(
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. The
     balance that those do not need, and the margin that a flip sets free, must cover the maintenance margin of the
-    opened part. `brought` is the amount that earlier fills, which are not booked yet, add to the balance.
+    opened part.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account whose order or position it is.
+    position : Position
+        Position in the order's product.
+    side : int
+        +1 for a buy, −1 for a sell.
+    steps : int
+        Steps to open. 0 or fewer always pass.
+    value_micro : int
+        Value of these steps at the order's price, in micro-USDC.
+    brought : int, optional
+        What earlier fills, which are not booked yet, add to the balance, in micro-USDC (default: 0).
     """
     if steps <= 0:
         return True

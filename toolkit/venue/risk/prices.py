@@ -24,7 +24,15 @@ ORACLE_HOOKS: list[Callable[[Core, int], None]] = []
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Schedule the first prices, premium samples and equity samples at the next multiples of their intervals."""
+    """Schedule the first prices, premium samples and equity samples at the next multiples of their intervals.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine, whose processes are scheduled.
+    genesis : Genesis
+        How the venue begins.
+    """
     every, samples_every = core.state.config.price_interval, core.state.config.sample_interval
     for name, interval in (("prices", every), ("funding", every), ("samples", samples_every)):
         core.wake(name, (genesis.time // interval + 1) * interval)
@@ -32,7 +40,15 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 @process("prices")
 def tick(core: Core, time: int) -> int:
-    """Take new oracle prices, sample the books, and set the marks."""
+    """Take new oracle prices, sample the books, and set the marks.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the tick, Unix ms.
+    """
     source, top = core.price_source, core.books.top
     for code, market in core.state.markets.items():
         if source is not None:
@@ -47,13 +63,32 @@ def tick(core: Core, time: int) -> int:
 
 
 def sample(market: MarketState, bid: int, ask: int) -> None:
-    """Sample a book of which the best prices are these, for the mark."""
+    """Sample the best prices of a book for the mark.
+
+    Parameters
+    ----------
+    market : MarketState
+        Market of the product.
+    bid : int
+        Best bid in ticks, 0 = an empty side.
+    ask : int
+        Best ask in ticks, 0 = an empty side.
+    """
     market.basis.append(bid + ask - 2 * market.oracle if bid and ask else None)
+    # An old last price must not hold up the mark of an empty book, so a sample needs both sides.
     market.book.append(_middle(bid, ask, market.last) or None)
 
 
 def follow_samples(core: Core, market: MarketState) -> None:
-    """Set the mark of the instant of the latest sample, and drop the samples that are too old."""
+    """Set the mark of the instant of the latest sample, and drop the samples that are too old.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    market : MarketState
+        Market whose samples end with that of the present instant.
+    """
     middle, config = market.book[-1] or 0, core.state.config
     for samples, limit in ((market.basis, config.basis_samples), (market.book, config.book_samples)):
         del samples[: max(len(samples) - limit, 0)]
@@ -61,14 +96,37 @@ def follow_samples(core: Core, market: MarketState) -> None:
 
 
 def set_mark(core: Core, market: MarketState, mark: int) -> None:
-    """Set the mark, in ticks. 0, which is no price, leaves it as it is."""
+    """Set the mark.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    market : MarketState
+        Market of the product.
+    mark : int
+        Price in ticks. 0, which is no price, leaves the mark as it is.
+    """
     if mark and mark != market.mark:
+        # The liquidation check needs the mark of its last look, so an older one is not overwritten.
         core.risk_index.moved.setdefault(market.product, market.mark)
         market.mark = mark
 
 
 def mark_price(market: MarketState, bid: int, ask: int) -> int:
-    """Return the mark in whole ticks (halves go up), 0 without any price. A quote of 0 is an empty side of the book."""
+    """Return the mark in whole ticks, 0 without any price.
+
+    Halves are rounded up.
+
+    Parameters
+    ----------
+    market : MarketState
+        Market of the product.
+    bid : int
+        Best bid in ticks, 0 = an empty side.
+    ask : int
+        Best ask in ticks, 0 = an empty side.
+    """
     return _mark(market, _middle(bid, ask, market.last))
 
 
@@ -103,7 +161,17 @@ def _mean(samples: list[int | None], parts: int = 1) -> int:
 
 
 def set_oracle_price(market: MarketState, price_ticks: int) -> None:
-    """Set the oracle price. Before the first trade the last price follows it instead of staying at that of genesis."""
+    """Set the oracle price.
+
+    Before the first trade the last price follows it instead of staying at that of genesis.
+
+    Parameters
+    ----------
+    market : MarketState
+        Market of the product.
+    price_ticks : int
+        Price in ticks.
+    """
     market.oracle = price_ticks
     if not market.trades:
         market.last = price_ticks
@@ -121,9 +189,31 @@ def _middle(bid: int, ask: int, last: int) -> int:
 
 @controls("set_oracle")
 def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
-    """Set the oracle price of a product immediately, as decimal text in USDC. The simulated market and the mark follow.
+    """Set the oracle price of a product immediately.
 
-    With `hold` it stays until `release_oracle`. Otherwise its source sets it again at the next tick.
+    The simulated market and the mark follow.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    price : str
+        Decimal text in USDC, a multiple of the product's tick.
+    hold : bool, optional
+        True keeps the price until `release_oracle`. Otherwise its source sets it again at the next tick (default:
+        `True`).
+
+    Returns
+    -------
+    dict of str to str
+        `oracle` and `mark` after it, in USDC.
+
+    Raises
+    ------
+    Refused
+        If the product can't have this price.
     """
     listed = core.product(product)
     price_ticks = oracle_ticks(listed, price)
@@ -138,7 +228,20 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
 
 
 def oracle_ticks(product: Product, price: object) -> int:
-    """Return an oracle price in ticks. Raises Refused for one that the product can't have."""
+    """Return an oracle price in ticks.
+
+    Parameters
+    ----------
+    product : Product
+        Product of the price.
+    price : object
+        Decimal text in USDC.
+
+    Raises
+    ------
+    Refused
+        If the product can't have this price.
+    """
     try:
         price_ticks = product.ticks(arguments.positive(price, "price"))
     except InputError as error:
@@ -148,7 +251,22 @@ def oracle_ticks(product: Product, price: object) -> int:
 
 
 def check_bound(product: Product, what: str, price_ticks: int) -> None:
-    """Refuse a price above the highest price of an order."""
+    """Refuse a price above the highest price of an order.
+
+    Parameters
+    ----------
+    product : Product
+        Product of the price.
+    what : str
+        Name of the price, for the refusal.
+    price_ticks : int
+        Price in ticks.
+
+    Raises
+    ------
+    Refused
+        If it is above.
+    """
     if price_ticks > product.max_price:
         given, most = product.price_text(price_ticks), product.price_text(product.max_price)
         raise Refused(TxCode.BAD_PRICE, f"{what} {given} is above {most}, the highest price of an order")
@@ -156,6 +274,14 @@ def check_bound(product: Product, what: str, price_ticks: int) -> None:
 
 @controls("release_oracle")
 def release_oracle(core: Core, product: int) -> None:
-    """Let the oracle price of a product follow its source again."""
+    """Let the oracle price of a product follow its source again.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    """
     core.product(product)
     core.state.markets[product].pinned = False

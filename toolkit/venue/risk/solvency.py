@@ -21,8 +21,24 @@ def bearable_steps(
 ) -> int:
     """Return how many of the steps of an order its account can trade at a price without a debt.
 
-    `position` is the position after earlier fills. `brought` is the amount that the unbooked ones of them add to the
-    cross equity, in micro-USDC. Simulated participants trade on the venue's credit.
+    Simulated participants trade on the venue's credit.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    position : Position
+        Position of the account in the product, after earlier fills.
+    order : VenueOrder
+        Order that trades.
+    steps : int
+        Steps that could trade.
+    price_ticks : int
+        Price of the fill in ticks.
+    role : int
+        MAKER or TAKER, for the fee.
+    brought : int, optional
+        What unbooked earlier fills add to the cross equity, in micro-USDC (default: 0).
     """
     account = core.state.accounts[order.address]
     if account.kind == "market":
@@ -37,6 +53,8 @@ def bearable_steps(
             return steps
     rate = fees.fill_rate(core, account, order, role)
     closes, equity = _means(core, account, position, order, brought)
+    # The closing part trades at the leg's bankruptcy price or better, or not at all. A part of it at a worse price
+    # would only lower the equity of the rest.
     if closes and bearable(side, closes, price_ticks, mark_ticks, unit, 0, equity) < closes:
         return 0
     if steps <= closes or not closes or position.mode != ISOLATED:
@@ -65,7 +83,17 @@ def _means(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 
 def beyond_means(core: Core, position: Position, order: VenueOrder) -> str:
-    """Return why an order trades no further: the price beyond which its fill would make a debt."""
+    """Return why an order trades no further: the price beyond which its fill would make a debt.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    position : Position
+        Position of the account in the product.
+    order : VenueOrder
+        Order that was stopped.
+    """
     product, mark_ticks = core.products[order.product], core.state.markets[order.product].mark
     closes, equity = _means(core, core.state.accounts[order.address], position, order, 0)
     steps = closes or order.leaves

@@ -17,10 +17,22 @@ from . import account_margin, ledger
 
 @contextmanager
 def watched(core: Core, time: int) -> Iterator[None]:
-    """Let time pass (ms), and raise VenueError if the command within then breaks an invariant.
+    """Let time pass, and check the invariants of the command that is executed within.
 
     While the marks are unchanged, no account may fall into debt, and neither the LP vault nor INSURANCE may lose more
     than fees. Trades between accounts do not make them richer together.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Time of the command, Unix ms. Events that are due before it are not part of the comparison.
+
+    Raises
+    ------
+    VenueError
+        If the command breaks an invariant. The error names all of them.
     """
     core.advance(time)
     records, marks, owing, kept = core.state.history.ledger.records, _marks(core), _owing(core), _insurers(core)

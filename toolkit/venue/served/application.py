@@ -38,7 +38,17 @@ _HIDDEN = "/join/"
 
 
 class Application:
-    """One venue as an ASGI application."""
+    """One venue as an ASGI application.
+
+    Parameters
+    ----------
+    venue : VenueHost
+        The venue that is served.
+    boundary : Boundary
+        Checks of each request before it is read.
+    settings : ServeSettings
+        Limits and permissions of clients.
+    """
 
     def __init__(self, venue: VenueHost, boundary: Boundary, settings: ServeSettings) -> None:
         self._venue = venue
@@ -47,6 +57,7 @@ class Application:
         gateway = venue.gateway
         self._orders = Lane("orders", gateway, group=GROUP)
         self._queries = Lane("queries", gateway, threads=3)
+        # A body of a megabyte takes a while to parse. It must not hold up the lane of small orders.
         self._large = Lane("large-orders", gateway, way=(self._orders, self._queries))
         self._slow = Lane("slow-queries", gateway, way=(self._orders, self._queries))
         self._controls = Lane("controls", gateway, threads=2)
@@ -94,6 +105,8 @@ class Application:
         `held` are the places that it takes until it is delivered.
         """
         client = scope.get("client") or ("",)
+        # The account is not known before the request is read. The last one that this connection signed for is a good
+        # guess.
         whose = client[0], self._accounts.get(client, "")
         async with self._places.of(whose):
             answer = self._boundary.refuse(scope) or self._boundary.preflight(scope) or self._state(scope)
@@ -112,6 +125,7 @@ class Application:
             return body
         path, query = str(scope["path"]), scope["query_string"].decode("latin-1")
         lane = self._lane(path, large)
+        # A long answer holds memory until its client has read it, so an address may have few of them.
         if lane is self._slow:
             await held.enter_async_context(self._long_answers.of(whose))
         async with self._places.of(whose):
@@ -149,6 +163,7 @@ class Application:
                 continue
             return
         if answer.broken:
+            # An answer that promises more than it sends: the client sees a broken connection.
             headers = [(b"content-length", b"1000"), (b"connection", b"close")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": b"{", "more_body": True})
@@ -237,7 +252,17 @@ def monotonic_ms() -> int:
 
 
 async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
-    """Carry texts between an accepted WebSocket and a new connection of the feed, until either side ends it."""
+    """Carry texts between a WebSocket and a new connection of the feed, until either side ends it.
+
+    Parameters
+    ----------
+    hub : Hub
+        Feed of the venue.
+    websocket : WebSocket
+        Accepted WebSocket.
+    peer : str
+        Address of the client.
+    """
     loop, woken, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     connection = hub.open(peer, clock=monotonic_ms)
 
@@ -250,6 +275,7 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop may be closed already
             loop.call_soon_threadsafe(on_change)
 
+    # Called from any thread, under the venue's lock. It only plans a call of the loop.
     connection.on_wake = wake
     on_change()  # for what happened before `on_wake` was set
     reader = asyncio.create_task(_receive(connection, websocket))
@@ -258,6 +284,7 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
     tasks = {reader, writer, ending}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        # A disconnected client gets what is queued and the reason, but no more time than GOODBYE.
         if connection.closed and not writer.done():
             await asyncio.wait({writer}, timeout=GOODBYE)
     finally:

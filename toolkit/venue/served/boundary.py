@@ -26,13 +26,29 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]*)?")
 
 
 def host_name(value: str) -> str:
-    """Return the name in a Host header, in lower case, without port and brackets, "" for one that is malformed."""
+    """Return the name in a Host header, in lower case, without port and brackets.
+
+    It is "" for a header that is malformed.
+
+    Parameters
+    ----------
+    value : str
+        The header.
+    """
     found = _HOST.fullmatch(value.strip().lower())
     return (found[1] or found[2].rstrip(".")) if found else ""
 
 
 class Boundary:
-    """The checks of one server that listens on `host`."""
+    """The checks of one server.
+
+    Parameters
+    ----------
+    settings : ServeSettings
+        Names, origins and token that it accepts.
+    host : str
+        Address that it listens at.
+    """
 
     def __init__(self, settings: ServeSettings, host: str) -> None:
         self._settings = settings
@@ -42,7 +58,13 @@ class Boundary:
             self._names.add(host.lower())
 
     def refuse(self, scope: Mapping[str, Any]) -> Answer | None:
-        """Return the answer to a request or WebSocket that is not allowed, None for one that is."""
+        """Return the answer to a request or WebSocket that is not allowed, `None` for one that is.
+
+        Parameters
+        ----------
+        scope : mapping of str to object
+            ASGI scope of the request or WebSocket.
+        """
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
@@ -52,10 +74,17 @@ class Boundary:
             or self._wrong_type(scope, headers)
             or self._wrong_token(scope, headers)
         )
+        # The body of a refused request is not read, so the connection can't be used again.
         return None if found is None else found._replace(headers={**found.headers, "connection": "close"})
 
     def origin(self, scope: Mapping[str, Any]) -> str:
-        """Return the origin of a request that an `--allow-origin` lets in, else ""."""
+        """Return the origin of a request that an `--allow-origin` lets in, else "".
+
+        Parameters
+        ----------
+        scope : mapping of str to object
+            ASGI scope of the request or WebSocket.
+        """
         for name, value in scope["headers"]:
             if name == b"origin":
                 origin = str(value.decode("latin-1"))
@@ -63,7 +92,13 @@ class Boundary:
         return ""
 
     def preflight(self, scope: Mapping[str, Any]) -> Answer | None:
-        """Return the answer to a browser that asks for a page of another origin, None for any other request."""
+        """Return the answer to a browser that asks for a page of another origin, `None` for any other request.
+
+        Parameters
+        ----------
+        scope : mapping of str to object
+            ASGI scope of the request or WebSocket.
+        """
         if scope.get("method") != "OPTIONS" or not self.origin(scope):
             return None
         allow = {"access-control-allow-methods": "GET, POST", "access-control-max-age": "600"}
@@ -118,7 +153,13 @@ class Boundary:
 
 
 def is_protected(path: str) -> bool:
-    """Return whether a path demands the token."""
+    """Return whether a path demands the token.
+
+    Parameters
+    ----------
+    path : str
+        Path of the request.
+    """
     return any(path == each.rstrip("/") or path.startswith(each.rstrip("/") + "/") for each in PROTECTED)
 
 
@@ -138,13 +179,29 @@ def new_token() -> str:
 class ServeSettings:
     """Settings of a server.
 
-    `hosts` are names it may be called by, in addition to loopback names and the host it listens on. `origins` are those
-    of other pages that may call it (CORS). `control_token` opens the controls, which are closed to everyone without
-    it. `connections_per_ip` is the number of feeds and, counted apart, of HTTP connections of one address.
-    `claims_per_ip` is the number of faucetClaim requests of one address per hour of the venue's time (default: 60).
-    `claimed_accounts` is the number of accounts that may have done nothing but claim (default: 10,000). A client has
-    `head_seconds` for the head of a request, `body_seconds` for its body, and is disconnected after `idle_seconds`
-    without one. `log` takes a line for each request.
+    Attributes
+    ----------
+    hosts : tuple of str
+        Names it may be called by, in addition to loopback names and the host it listens at.
+    origins : tuple of str
+        Origins of other pages that may call it (CORS).
+    control_token : str
+        Token that opens the controls, which are closed to everyone without it. A new one by default.
+    connections_per_ip : int or None
+        Largest number of feeds and, counted apart, of HTTP connections of one address. `None` is the usual number of
+        each.
+    claims_per_ip : int or None
+        Largest number of faucetClaim requests of one address per hour of the venue's time (default: 60).
+    claimed_accounts : int
+        Largest number of accounts that have done nothing but claim (default: 10,000).
+    head_seconds : float
+        Seconds that a client has for the head of a request.
+    body_seconds : float
+        Seconds that a client has for the body of a request.
+    idle_seconds : float
+        Seconds without a request after which a client is disconnected.
+    log : callable or None
+        Takes a line for each request. `None` logs nothing.
     """
 
     hosts: tuple[str, ...] = ()

@@ -22,9 +22,14 @@ BURST_SECONDS = 0.02
 
 
 class Share:
-    """The processor time that one connection took, in s: beyond `burst` it is paid back at the rate of its share.
+    """The processor time that one connection took: beyond a burst it is paid back at the rate of its share.
 
     It is that of the thread that worked. Other threads, or other programs, may take the processor meanwhile.
+
+    Parameters
+    ----------
+    burst : float, optional
+        Processor seconds that it may take in a burst (default: 0.02).
     """
 
     def __init__(self, burst: float = BURST_SECONDS) -> None:
@@ -32,7 +37,20 @@ class Share:
         self._spent = self._counted_at = 0.0
 
     def spend(self, took: float, now: float, connections: int) -> float:
-        """Count what the connection took until now. Return the seconds to rest from now on, 0.0 for none."""
+        """Count what the connection took until now.
+
+        Return the seconds to rest, 0.0 for none.
+
+        Parameters
+        ----------
+        took : float
+            Processor time in seconds.
+        now : float
+            Monotonic time in seconds.
+        connections : int
+            Number of open connections, which share the processor.
+        """
+        # Few connections do not get more, so that a lone client can't slow the venue down either.
         share = SHARE / max(FEW, connections)
         self._spent = max(0.0, self._spent - share * (now - self._counted_at)) + took
         self._counted_at = now
@@ -40,7 +58,13 @@ class Share:
 
 
 class BoundedFeed(WebSocketsSansIOProtocol):
-    """One WebSocket connection."""
+    """One WebSocket connection.
+
+    Parameters
+    ----------
+    **options : object
+        Options of uvicorn's protocol.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -49,7 +73,13 @@ class BoundedFeed(WebSocketsSansIOProtocol):
         self._planned = False
 
     def data_received(self, data: bytes) -> None:
-        """Read a piece now, and the rest in later turns of the loop."""
+        """Read a piece now, and the rest in later turns of the loop.
+
+        Parameters
+        ----------
+        data : bytes
+            Bytes that came.
+        """
         self._unread += data
         if not self._planned:
             self._read()
@@ -67,7 +97,15 @@ class BoundedFeed(WebSocketsSansIOProtocol):
         self._plan(0.0)
 
     def handle_cont(self, event: Any) -> None:
-        """Take a part of a message. End a connection whose messages have too many."""
+        """Take a part of a message.
+
+        A connection whose messages have too many parts is ended.
+
+        Parameters
+        ----------
+        event : object
+            Frame of the part.
+        """
         if len(self.frames) < MAX_PARTS:
             super().handle_cont(event)
         elif not self.transport.is_closing():
@@ -90,6 +128,7 @@ class BoundedFeed(WebSocketsSansIOProtocol):
             super().data_received(piece)
         rest = self._share.spend(thread_time() - began, self.loop.time(), len(self.connections))
         if self._unread or rest:
+            # The kernel's buffer fills, and the client's own sending waits. No message is lost.
             self.transport.pause_reading()
             self._plan(rest)
         elif not self.read_paused:

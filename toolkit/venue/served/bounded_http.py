@@ -26,12 +26,34 @@ Open: TypeAlias = "defaultdict[str, dict[BoundedHttp, None]]"
 
 
 def bounded(per_ip: int, head_seconds: float) -> Callable[..., asyncio.Protocol]:
-    """Return what makes the protocol of a connection, for one server."""
+    """Return what makes the protocol of a connection, for one server.
+
+    Parameters
+    ----------
+    per_ip : int
+        Largest number of connections of one address.
+    head_seconds : float
+        Seconds that a client has for the head of a request.
+    """
     return partial(BoundedHttp, defaultdict(dict), per_ip, head_seconds)
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """One HTTP connection. The server's own time-out for idle connections only begins with the first answer."""
+    """One HTTP connection.
+
+    The server's own time-out for idle connections only begins with the first answer.
+
+    Parameters
+    ----------
+    open_by_ip : Open
+        Address → its open connections, shared by all connections of a server.
+    per_ip : int
+        Largest number of connections of one address.
+    head_seconds : float
+        Seconds that a client has for the head of a request.
+    **options : object
+        Options of uvicorn's protocol.
+    """
 
     def __init__(self, open_by_ip: Open, per_ip: int, head_seconds: float, **options: Any) -> None:
         super().__init__(**options)
@@ -46,7 +68,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._ip = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection. Refuse it when its address has too many that are in use."""
+        """Count the connection, or refuse it when its address has too many that are in use.
+
+        Parameters
+        ----------
+        transport : Transport
+            Transport of the connection.
+        """
         super().connection_made(transport)
         ip = self.client[0] if self.client else "-"
         if len(self._open_by_ip[ip]) >= self._per_ip and not self._displace(ip):
@@ -60,13 +88,25 @@ class BoundedHttp(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Give the place back.
+
+        Parameters
+        ----------
+        exc : Exception or None
+            Error that ended it, `None` for a regular end.
+        """
         self._release()
         self._unread.clear()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read a piece now, and the rest in later turns of the loop."""
+        """Read a piece now, and the rest in later turns of the loop.
+
+        Parameters
+        ----------
+        data : bytes
+            Bytes that came.
+        """
         self._unread += data
         if self._turn is None:
             self._read()
@@ -79,7 +119,17 @@ class BoundedHttp(HttpToolsProtocol):
             self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header line. End the reading after too many."""
+        """Take a header line.
+
+        The reading ends after too many.
+
+        Parameters
+        ----------
+        name : bytes
+            Name of the header.
+        value : bytes
+            Value of the header.
+        """
         super().on_header(name, value)
         if len(self.headers) > MAX_HEADERS:
             raise ValueError  # which makes the parser call `send_400_response`
@@ -90,7 +140,15 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body. A body that continues long after its request was refused ends the connection."""
+        """Take a part of a body.
+
+        A body that continues long after its request was refused ends the connection.
+
+        Parameters
+        ----------
+        body : bytes
+            Bytes of the part.
+        """
         super().on_body(body)
         if self.cycle is not None and self.cycle.response_complete:
             self._dropped += len(body)
@@ -112,7 +170,13 @@ class BoundedHttp(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or has too many headers."""
+        """Refuse what is no request, or has too many headers.
+
+        Parameters
+        ----------
+        msg : str
+            Reason of the parser.
+        """
         if self.headers is not None and len(self.headers) > MAX_HEADERS:
             self._refuse_head()
         else:

@@ -42,20 +42,40 @@ class FairQueue:
         self.count = 0
 
     def put(self, address: str, account: str, job: Job) -> None:
-        """Add a job."""
+        """Add a job.
+
+        Parameters
+        ----------
+        address : str
+            Address of the client.
+        account : str
+            Account that the request is probably for, "" if unknown.
+        job : Job
+            Request, and the future of its answer.
+        """
         with self._changed:
             self._waiting.setdefault(address, {}).setdefault(account, deque()).append(job)
             self.count += 1
             self._changed.notify()
 
     def get(self, seconds: float | None = None) -> Job | None:
-        """Return the next job, None when there is none after so many seconds (None: ever), or at the end."""
+        """Return the next job.
+
+        It returns `None` when there is none in time, or at the end.
+
+        Parameters
+        ----------
+        seconds : float or None, optional
+            Longest wait (default: `None`, without end).
+        """
         with self._changed:
             self._changed.wait_for(lambda: self.count or self.stopped, seconds)
             if self.stopped or not self.count:
                 return None
             self.count -= 1
             address = next(iter(self._waiting))
+            # Taken out and put back behind the others: a dictionary keeps the order of insertion, so each address has
+            # its turn.
             accounts = self._waiting.pop(address)
             account = next(iter(accounts))
             jobs = accounts.pop(account)
@@ -74,7 +94,15 @@ class FairQueue:
 
 
 class Places:
-    """A limited number of simultaneous holders for each key. Further ones wait, in order."""
+    """A limited number of simultaneous holders for each key.
+
+    Further ones wait, in order.
+
+    Parameters
+    ----------
+    count : int
+        Number of places of each key.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -82,7 +110,14 @@ class Places:
 
     @contextlib.asynccontextmanager
     async def of(self, key: object) -> AsyncIterator[None]:
-        """Hold one of the places of a key."""
+        """Hold one of the places of a key.
+
+        Parameters
+        ----------
+        key : object
+            Key of the holder, such as an address with an account.
+        """
+        # Semaphores exist only while they are used, so that many addresses do not fill the memory.
         free, users = self._held.setdefault(key, (asyncio.Semaphore(self._count), []))
         users.append(None)
         try:
@@ -95,9 +130,22 @@ class Places:
 
 
 class Lane:
-    """Answers requests on `threads` threads, up to `group` at a time.
+    """Answers requests on separate threads.
 
-    While those that it gives `way` to are in use, it rests after each slice of work, REST times as long as that took.
+    While those that it gives way to are in use, it rests after each slice of work, REST times as long as that took.
+
+    Parameters
+    ----------
+    name : str
+        Name of the lane, for its threads and for messages.
+    gateway : Gateway
+        Gateway of the venue.
+    threads : int, optional
+        Number of threads (default: 1).
+    group : int, optional
+        Largest number of requests that are applied together (default: 1).
+    way : sequence of Lane, optional
+        Lanes that it gives way to (default: none).
     """
 
     def __init__(
@@ -117,7 +165,15 @@ class Lane:
             thread.start()
 
     async def answer(self, request: Incoming, account: str = "") -> Answer:
-        """Return the answer to a request, once a thread has come to it. `account` is whose it probably is."""
+        """Return the answer to a request, once a thread has come to it.
+
+        Parameters
+        ----------
+        request : Incoming
+            The request.
+        account : str, optional
+            Account that it is probably for (default: "", unknown).
+        """
         if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}). Send this one again later")
         request.pause = self._pause
@@ -133,6 +189,7 @@ class Lane:
 
     def _pause(self) -> None:
         spent, self._used = thread_time() - self._used, thread_time()
+        # The interpreter runs one thread at a time. A long answer that never rested would take half of it.
         if any(lane._came > monotonic() - IN_USE_SECONDS for lane in self._way) and not self._jobs.stopped:
             sleep(REST * spent)
 
@@ -140,6 +197,7 @@ class Lane:
         expected, spent = 1, 0.0
         while (job := self._jobs.get()) is not None:
             came = self._came = monotonic()
+            # Signatures are recovered as requests come, while the others of the group are awaited.
             group, until = [self._started(job)], came + min(GATHER * spent, GATHER_SECONDS)
             while len(group) < self._group and (len(group) < expected or monotonic() < came + GATHER_SECONDS):
                 more = self._jobs.get(max(0.0, until - monotonic()) if len(group) < expected else 0.0)
@@ -157,6 +215,7 @@ class Lane:
     def _finish(self, group: Sequence[tuple[asyncio.Future[Answer], Started]]) -> None:
         try:
             answers = self._gateway.finish([started for _, started in group])
+        # `finish` does not raise. Without this a bug would leave clients without an answer.
         except Exception as error:
             answers = [http_error(500, f"the venue failed ({type(error).__name__})") for _ in group]
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile

@@ -14,9 +14,21 @@ from .venue_routes import account_name
 
 
 def write_private(path: str | Path, text: str) -> None:
-    """Write a file with mode 0600, in place of one that is there. It is never readable by others, not even briefly.
+    """Write a file that only its owner can read, in place of one that is there.
 
-    On Windows the folder decides who can read it. Raises InputError for a path that can't be written.
+    It has mode 0600, and is never readable by others, not even briefly. On Windows the folder decides who can read it.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write.
+    text : str
+        Content of the file.
+
+    Raises
+    ------
+    InputError
+        If the path can't be written.
     """
     try:
         writing.write_private(path, text, replace=True)
@@ -25,12 +37,32 @@ def write_private(path: str | Path, text: str) -> None:
 
 
 def token_path(journal: str | Path) -> Path:
-    """Return where the control token of a venue with this journal is kept."""
+    """Return where the control token of a venue with this journal is kept.
+
+    Parameters
+    ----------
+    journal : str or Path
+        File of the venue's journal.
+    """
     return Path(f"{os.fspath(journal)}.token")
 
 
 def keys_text(count: int, balance: str, mnemonic: str, base_url: str, ws_url: str) -> str:
-    """Return the text of a keys file: where the venue is, and the keys of its first `count` accounts, as JSON."""
+    """Return the text of a keys file: where the venue is, and the keys of its first accounts, as JSON.
+
+    Parameters
+    ----------
+    count : int
+        Number of accounts.
+    balance : str
+        First balance of each in USDC.
+    mnemonic : str
+        Words that the keys are derived from.
+    base_url : str
+        HTTP address of the venue.
+    ws_url : str
+        WebSocket address of the venue, without the path of the feed.
+    """
     rows = [
         {
             "number": number,

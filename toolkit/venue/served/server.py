@@ -43,9 +43,27 @@ _QUIET = 60.0
 
 
 class Served:
-    """The addresses of a served venue: `base_url`, `ws_url`, `port` and `environment` to connect to.
+    """The addresses of a served venue.
 
-    `control_token` opens its controls, if they are served.
+    Parameters
+    ----------
+    venue : VenueHost
+        The venue that is served.
+    host : str
+        Address that the server listens at.
+    port : int
+        TCP port of the server.
+    settings : ServeSettings
+        Limits and permissions of clients.
+
+    Attributes
+    ----------
+    base_url : str
+        HTTP address.
+    ws_url : str
+        WebSocket address, without the path of the feed.
+    control_token : str
+        Token that opens its controls, if they are served.
     """
 
     def __init__(self, venue: VenueHost, host: str, port: int, settings: ServeSettings) -> None:
@@ -72,6 +90,22 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
     Raises InputError for a host that is not loopback without `allow_remote` and for a port out of range, VenueError
     when the port is taken.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen at.
+    port : int
+        TCP port. 0 takes a free one.
+    allow_remote : bool, optional
+        True allows a host other than loopback (default: `False`).
+
+    Raises
+    ------
+    InputError
+        For a host that is not loopback without `allow_remote`, and for a port out of range.
+    VenueError
+        If the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
         text = (
@@ -110,10 +144,29 @@ def running(
     allow_remote: bool = False,
     settings: ServeSettings | None = None,
 ) -> Iterator[Served]:
-    """Serve a venue in a thread while a `with` block runs. Port 0 takes a free one.
+    """Serve a venue in a thread while a `with` block runs.
 
-    Start and stop are bounded in time, and no thread is left behind. Raises as `listen`, and VenueError when the
-    server does not start.
+    Start and stop are bounded in time, and no thread is left behind.
+
+    Parameters
+    ----------
+    venue : VenueHost
+        The venue to serve.
+    port : int, optional
+        TCP port. 0 takes a free one (default: 0).
+    host : str, optional
+        Address to listen at (default: "127.0.0.1").
+    allow_remote : bool, optional
+        True allows a host other than loopback (default: `False`).
+    settings : ServeSettings or None, optional
+        Limits and permissions of clients (default: the usual ones).
+
+    Raises
+    ------
+    InputError
+        As `listen`.
+    VenueError
+        If the port is taken, or the server does not start.
     """
     settings = settings or ServeSettings()
     listener = listen(host, port, allow_remote=allow_remote)
@@ -141,8 +194,10 @@ def running(
     server = uvicorn.Server(config)
     started = threading.Event()
     thread = threading.Thread(target=_run, args=(server, listener, started), name="toolkit-venue-server", daemon=True)
+    # From before the first request, so that time already passes when a client connects.
     venue.start_running()
     switching = sys.getswitchinterval()
+    # A thread that computes keeps the interpreter for 5 ms otherwise, which the event loop would wait for.
     sys.setswitchinterval(min(switching, SWITCH_SECONDS))
     try:
         thread.start()
@@ -157,6 +212,7 @@ def running(
         if thread.is_alive():
             server.force_exit = True
             thread.join(STOP_LIMIT)
+        # After the server: no request comes any more, so the lanes can end.
         application.stop()
         venue.closing = False
         listener.close()
@@ -167,6 +223,7 @@ def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Eve
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(_report_descriptors(listener))
         task = asyncio.ensure_future(server.serve(sockets=[listener]))
+        # uvicorn has no event for its start.
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
         started.set()

@@ -32,14 +32,28 @@ class ControlledVenue(Protocol):
     def control(self) -> object: ...
     @property
     def advance(self) -> Function: ...
-    def snapshot(self) -> int: ...
-    def revert(self, snapshot: int) -> None: ...
+    def snapshot(self) -> int:
+        """Keep the whole state, and return the number of the snapshot."""
+
+    def revert(self, snapshot: int) -> None:
+        """Restore a snapshot, clock included.
+
+        Parameters
+        ----------
+        snapshot : int
+            Number that `snapshot` returned.
+        """
 
 
 def open_state_routes(host: VenueHost) -> None:
     """Make the venue's gateway answer GET /accounts and the paths of `DOCUMENTS`.
 
     An account has its number, name, address, and whether its keys are public.
+
+    Parameters
+    ----------
+    host : VenueHost
+        Host of the venue.
     """
 
     def accounts(incoming: Incoming) -> Answer:
@@ -71,12 +85,24 @@ def _document(path: str, incoming: Incoming) -> Answer:
 
 
 def account_name(number: int) -> str:
-    """Return the name of a development account."""
+    """Return the name of a development account.
+
+    Parameters
+    ----------
+    number : int
+        Number of the account, from 0.
+    """
     return f"account-{number}"
 
 
 def functions(venue: ControlledVenue) -> dict[str, Function]:
-    """Return the functions that can be called over HTTP: the controls, time and snapshots."""
+    """Return the functions that can be called over HTTP: the controls, time and snapshots.
+
+    Parameters
+    ----------
+    venue : ControlledVenue
+        The venue, with its host and controls.
+    """
     controls = {name: getattr(venue.control, name) for name in dir(venue.control) if not name.startswith("_")}
     add_fault = controls["add_fault"]
 
@@ -94,7 +120,15 @@ def functions(venue: ControlledVenue) -> dict[str, Function]:
 
 
 def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = None) -> None:
-    """Make the venue's gateway answer GET /control and POST /control/<name>, for the functions in `more` as well."""
+    """Make the venue's gateway answer GET /control and POST /control/<name>.
+
+    Parameters
+    ----------
+    venue : ControlledVenue
+        The venue, with its host and controls.
+    more : mapping of str to Function or None, optional
+        Name → further function that can be called (default: none).
+    """
     known = {**functions(venue), **(more or {})}
     listed = [
         {

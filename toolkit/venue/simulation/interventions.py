@@ -36,7 +36,26 @@ LEVELS = 200
 
 @controls("script_oracle")
 def script_oracle(core: Core, product: int, points: list[list[Any]], release: bool = False) -> dict[str, Any]:
-    """Move the oracle price of a product through `points` of [time in ms, price]. This replaces a running script."""
+    """Move the oracle price of a product through points in time.
+
+    This replaces a running script.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    points : list of list of object
+        [time in Unix ms, price in USDC as text], each later than the one before. An empty list ends the script.
+    release : bool, optional
+        True lets the oracle follow its source after the last point (default: `False`).
+
+    Raises
+    ------
+    Refused
+        If a point is not ahead, or its price is none of the product's.
+    """
     listed = core.product(product)
     script: list[tuple[int, int]] = []
     for point in points:
@@ -59,7 +78,17 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
 
 @process("script")
 def play_scripts(core: Core, time: int) -> int | None:
-    """Set the oracle prices that are due. Release the oracle at the end of a script that asks for it."""
+    """Set the oracle prices that are due.
+
+    The oracle is released at the end of a script that asks for it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the next point, Unix ms.
+    """
     lab = core.state.laboratory
     for code, script in list(lab.scripts.items()):
         while script and script[0][0] <= time:
@@ -75,9 +104,24 @@ def play_scripts(core: Core, time: int) -> int | None:
 
 @controls("jump")
 def jump(core: Core, product: int, percent: str) -> dict[str, str]:
-    """Move the price of a product by `percent`, as news would. The simulated market continues from there.
+    """Move the price of a product by a percentage, as news would.
 
-    Where there is none, the price stays until `release_oracle`. A script or a price held by hand ends.
+    The simulated market continues from there. Where there is none, the price stays until `release_oracle`. A script or
+    a price held by hand ends.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    percent : str
+        Change in percent as decimal text, above -100 and at most 1000.
+
+    Raises
+    ------
+    Refused
+        If the price would be out of its bounds.
     """
     listed, market = core.product(product), core.state.markets[product]
     share = Decimal(arguments.amount(percent, "percent")) / 100
@@ -95,7 +139,26 @@ def jump(core: Core, product: int, percent: str) -> dict[str, str]:
 
 @controls("market")
 def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lasting: int = 0) -> None:
-    """Set the regime of a simulated product (0: of all) `after` ms from now, for `lasting` ms (0: permanently)."""
+    """Set the regime of a simulated product.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    regime : {"calm", "usual", "stressed"}
+        The new regime.
+    product : int, optional
+        Code of the product. 0 stands for all products (default: 0).
+    after : int, optional
+        When it begins, in ms from now (default: 0).
+    lasting : int, optional
+        How long it lasts, in ms. 0 means permanently (default: 0).
+
+    Raises
+    ------
+    Refused
+        If the regime is unknown, or the product is not simulated.
+    """
     codes = [core.product(product).code] if product else list(core.products)
     if regime not in REGIMES:
         raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}. There are {', '.join(REGIMES)}")
@@ -108,14 +171,34 @@ def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lastin
 
 @controls("pause")
 def pause(core: Core, product: int) -> None:
-    """Stop trading in a product: orders are refused, triggers and liquidations wait. Cancelling continues."""
+    """Stop trading in a product.
+
+    Orders are refused, triggers and liquidations wait. Cancelling continues.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    """
     core.product(product)
     core.state.markets[product].paused = True
 
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Resume trading in a paused product. The liquidations that waited for it continue."""
+    """Resume trading in a paused product.
+
+    The liquidations that waited for it continue.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    """
     core.product(product)
     core.state.markets[product].paused = False
     core.risk_index.moved.setdefault(product, core.state.markets[product].mark)
@@ -125,7 +208,35 @@ def resume(core: Core, product: int) -> None:
 def add_liquidity(
     core: Core, product: int, side: str, price: str, quantity: str, levels: int = 1, gap: str = ""
 ) -> dict[str, Any]:
-    """Place orders of an account that never runs out: `levels` of them, each `gap` further from the market."""
+    """Place orders of an account that never runs out of money.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    side : {"BUY", "SELL"}
+        Side of the orders.
+    price : str
+        Price of the first level in USDC, as text.
+    quantity : str
+        Quantity of each level in base units, as text.
+    levels : int, optional
+        Number of levels, at most 200 (default: 1).
+    gap : str, optional
+        Distance between levels in USDC, away from the market (default: one tick).
+
+    Returns
+    -------
+    dict
+        `ordIds` of the orders that rest, and `filled`, the quantity that traded immediately.
+
+    Raises
+    ------
+    Refused
+        If a number is out of its bounds.
+    """
     listed = core.product(product)
     if side not in ("BUY", "SELL"):
         raise Refused(TxCode.BAD_ARGUMENT, f"side {side!r} is not known. It is BUY or SELL")
@@ -155,7 +266,15 @@ def add_liquidity(
 
 @controls("remove_liquidity")
 def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
-    """Cancel the orders that `add_liquidity` placed in a product."""
+    """Cancel the orders that `add_liquidity` placed in a product.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of the product.
+    """
     core.product(product)
     account = core.state.accounts.get(LIQUIDITY)
     if account is None:
@@ -168,7 +287,17 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
 
 @controls("stand_still")
 def stand_still(core: Core, until: int) -> None:
-    """Let no price change and no participant act before `until` (ms). All else that is due happens."""
+    """Let no price change and no participant act before a time.
+
+    All else that is due happens.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    until : int
+        The time, Unix ms.
+    """
     interval = core.state.config.price_interval
     schedule, following = core.state.schedule, (until // interval + 1) * interval
     for name in ("prices", "market"):
@@ -182,7 +311,24 @@ def stand_still(core: Core, until: int) -> None:
 
 @controls("act")
 def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
-    """Do an action as an account, without its signature: the venue checks only the rules of the action itself."""
+    """Do an action as an account, without its signature.
+
+    The venue checks only the rules of the action itself.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account that acts. It must exist.
+    action : dict of str to object
+        The action as on the wire.
+
+    Raises
+    ------
+    Refused
+        If the account does not exist, or the action is malformed.
+    """
     account = core.state.accounts.get(arguments.address(address))
     if account is None:
         raise Refused(TxCode.UNKNOWN_TARGET, f"{address} has no account here. Fund it first")
@@ -200,7 +346,20 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 
 @controls("disable")
 def disable(core: Core, action: str) -> None:
-    """Switch an action off: it is answered 40280."""
+    """Switch an action off: requests are answered with code 40280.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    action : str
+        Type of the action, such as "placeOrder".
+
+    Raises
+    ------
+    Refused
+        If there is no such action.
+    """
     if action not in core.handlers:
         reason = f"there is no action {action!r}. There are {', '.join(sorted(core.handlers))}"
         raise Refused(TxCode.UNKNOWN_TARGET, reason)
@@ -209,7 +368,15 @@ def disable(core: Core, action: str) -> None:
 
 @controls("enable")
 def enable(core: Core, action: str) -> None:
-    """Switch an action on again, or open one that is optional."""
+    """Switch an action on again, or open one that is optional.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    action : str
+        Type of the action.
+    """
     _switch(core.state.laboratory.disabled, action, False)
     if action in actions.ACTIONS and actions.ACTIONS[action].optional:
         _switch(core.state.laboratory.opened, action, True)
@@ -217,31 +384,80 @@ def enable(core: Core, action: str) -> None:
 
 @controls("ban")
 def ban(core: Core, address: str) -> None:
-    """Ban an account and its agents: their actions are answered 40281."""
+    """Ban an account and its agents: their actions are answered with code 40281.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account to ban. It need not exist.
+    """
     _switch(core.state.laboratory.banned, arguments.address(address), True)
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
-    """Lift the ban of an account."""
+    """Lift the ban of an account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Banned account.
+    """
     _switch(core.state.laboratory.banned, arguments.address(address), False)
 
 
 @controls("close_location")
 def close_location(core: Core, peer: str = "") -> None:
-    """Answer 40006 to a caller's address, or to everyone."""
+    """Answer code 40006 to a caller's address, or to everyone.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    peer : str, optional
+        Address of the caller (default: "", everyone).
+    """
     _switch(core.state.laboratory.closed, peer, True)
 
 
 @controls("open_location")
 def open_location(core: Core, peer: str = "") -> None:
-    """Serve a caller's address again."""
+    """Serve a caller's address again.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    peer : str, optional
+        Address of the caller (default: "", everyone).
+    """
     _switch(core.state.laboratory.closed, peer, False)
 
 
 @controls("limit")
 def limit(core: Core, action: str, count: int, span: int) -> None:
-    """Answer 40220 to an address after `count` requests of an action in `span` ms."""
+    """Limit the requests of each address: those beyond the limit are answered with code 40220.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    action : str
+        Type of the action, "info" for queries, "" for each action that has no limit.
+    count : int
+        Largest number of requests in the span.
+    span : int
+        Length of the window in ms.
+
+    Raises
+    ------
+    Refused
+        If a number is out of its bounds, or there is no such action.
+    """
     if count < 0 or span < 1:
         raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
@@ -253,13 +469,29 @@ def limit(core: Core, action: str, count: int, span: int) -> None:
 
 @controls("unlimit")
 def unlimit(core: Core, action: str) -> None:
-    """Lift the limit of an action."""
+    """Lift the limit of an action.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    action : str
+        Type of the action, "info" or "".
+    """
     core.state.laboratory.limits.pop(action, None)
 
 
 @controls("calm")
 def calm(core: Core) -> None:
-    """End every emergency and pause. An optional action that was never opened stays closed."""
+    """End every emergency and pause.
+
+    An optional action that was never opened stays closed.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
     lab = core.state.laboratory
     lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
     for code, market in core.state.markets.items():

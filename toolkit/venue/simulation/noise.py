@@ -23,7 +23,15 @@ _MOST = 5 << (LOG_BITS - _COARSE)
 
 
 def mix(*parts: int) -> int:
-    """Return one 64-bit seed from several numbers, every bit of each part matters."""
+    """Return one 64-bit seed from several numbers.
+
+    Every bit of each part matters.
+
+    Parameters
+    ----------
+    *parts : int
+        Numbers of any size. Their lowest 64 bits count.
+    """
     state = 0
     for part in parts:
         state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
@@ -37,7 +45,15 @@ def _scramble(word: int) -> int:
 
 
 def words(seed: Any, places: Any) -> Any:
-    """Return the words of a seed at `places` (0 is the first), as uint64, also of a seed for each."""
+    """Return the words of a seed at some places, as uint64.
+
+    Parameters
+    ----------
+    seed : int or array of uint64
+        One seed, or a seed for each place.
+    places : array of int64
+        Places of the words, 0 is the first.
+    """
     import numpy as np
 
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
@@ -51,16 +67,36 @@ def words(seed: Any, places: Any) -> Any:
 
 
 def bits(word: Any, shift: int, width: int) -> Any:
-    """Return `width` bits of each word from bit `shift` on, as int64."""
+    """Return a range of bits of each word, as int64.
+
+    Parameters
+    ----------
+    word : array of uint64
+        Random words.
+    shift : int
+        Lowest bit of the range.
+    width : int
+        Number of bits, at most 63.
+    """
     import numpy as np
 
     return ((word >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
 
 
 def normals(word: Any) -> Any:
-    """Return one bell-shaped int64 for each word: mean 0, standard deviation SIGMA, within ±3.5 deviations."""
+    """Return one bell-shaped int64 for each word.
+
+    The mean is 0, the standard deviation SIGMA. All are within ±3.5 deviations.
+
+    Parameters
+    ----------
+    word : array of uint64
+        Random words, of which all bits are used.
+    """
     import numpy as np
 
+    # The sum of four uniform numbers is bell-shaped. It needs one word and no logarithm, which would differ between
+    # platforms.
     total = (word & np.uint64(0xFFFF)) + (word >> np.uint64(48))
     total += (word >> np.uint64(16)) & np.uint64(0xFFFF)
     total += (word >> np.uint64(32)) & np.uint64(0xFFFF)
@@ -72,6 +108,7 @@ def _exponentials() -> Any:
     """Return exp(i / 2**12) for i from −_MOST to _MOST in parts of 2**EXP_BITS, by exact multiplication."""
     import numpy as np
 
+    # Integers of 80 bits: products of 20,000 factors stay exact to far below the 28 bits that are returned.
     one = 1 << 80
     step = one  # exp(2**-12), by its series
     term = one
@@ -86,7 +123,13 @@ def _exponentials() -> Any:
 
 
 def exponential(logs: Any) -> Any:
-    """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS, for logarithms within ±5 (others count as ±5)."""
+    """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS.
+
+    Parameters
+    ----------
+    logs : array of int64
+        Natural logarithms in parts of 2**LOG_BITS. Those beyond ±5 count as ±5.
+    """
     import numpy as np
 
     limit = (_MOST << _COARSE) - 1
@@ -107,5 +150,11 @@ def waits() -> Any:
 
 
 def log_of_ppm(logs_ppm: Any) -> Any:
-    """Return logarithms in millionths as parts of 2**LOG_BITS."""
+    """Return logarithms in millionths as parts of 2**LOG_BITS.
+
+    Parameters
+    ----------
+    logs_ppm : array of int64
+        Natural logarithms in millionths.
+    """
     return logs_ppm * (1 << LOG_BITS) // SIGMA

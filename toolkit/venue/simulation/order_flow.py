@@ -51,7 +51,35 @@ _MINUTES_ROOT_PPM = 37_947_332
 
 
 class FlowSource(NamedTuple):
-    """The parameters of the flow of one product. The fields from `clustering` on are those of its `Market`."""
+    """The parameters of the flow of one product.
+
+    The fields from `clustering` on are those of its `Market`.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the market, mixed from the venue's and its own.
+    code : int
+        Code of the product.
+    flow : ProductFlow
+        How the product moves and trades.
+    clustering : tuple of tuple of (int, int)
+        Components of volatility: (minutes, variance of the log in millionths).
+    jump_minutes : int
+        Mean time between shared jumps, in minutes.
+    jump_ppm : int
+        Usual size of a jump, in millionths.
+    informed_ppm : int
+        Part of the larger news that informed takers know first, in millionths.
+    momentum_ppm : int
+        Part of the orders that follow the trend, in millionths.
+    hedging_ppm : int
+        Part of the orders that lower the makers' inventory, in millionths.
+    forced_ppm : int
+        Part of the orders that may be forced, in millionths.
+    premium_ppm : int
+        Standard deviation of the premium, in millionths.
+    """
 
     seed: int
     code: int
@@ -85,13 +113,35 @@ class FlowSource(NamedTuple):
 
 
 def source_of(market: Market, seed: int, code: int, symbol: str) -> FlowSource:
-    """Return the source of a product's flow."""
+    """Return the source of a product's flow.
+
+    Parameters
+    ----------
+    market : Market
+        Numbers of the simulated market.
+    seed : int
+        Seed of the venue.
+    code : int
+        Code of the product.
+    symbol : str
+        Symbol of the product.
+    """
     own = mix(seed, market.seed), code, market.flow(symbol)
     return FlowSource(*own, *(getattr(market, name) for name in FlowSource._fields[len(own) :]))
 
 
 def volatility(source: FlowSource, first: int, count: int) -> Any:
-    """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
+    """Return the volatility of some minutes, in millionths of the usual, as int64.
+
+    Parameters
+    ----------
+    source : FlowSource
+        Parameters of the product's flow.
+    first : int
+        Unix minute of the first value.
+    count : int
+        Number of minutes.
+    """
     import numpy as np
 
     if not source.clustering:
@@ -99,7 +149,9 @@ def volatility(source: FlowSource, first: int, count: int) -> Any:
     seeds, begins, places = [], [], []
     for component, (length, _) in enumerate(source.clustering):
         owner = source.code if length < _OWN_MINUTES else _SHARED
+        # Each kind of draw has a different number in the seed, so that no two share a word.
         seed = mix(source.seed, owner, 0x0A, component)
+        # Shifted by the seed, so that components of one length do not change at the same minute.
         begin = first + seed % length
         seeds.append(seed)
         begins.append(begin % length)
@@ -130,7 +182,17 @@ def _of_block(source: FlowSource, first: int) -> tuple[Any, Any]:
 
 
 def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
-    """Return the returns of minutes in PARTS, jumps included."""
+    """Return the returns of minutes in PARTS, jumps included.
+
+    Parameters
+    ----------
+    source : FlowSource
+        Parameters of the product's flow.
+    volatilities : array of int64
+        Volatility of each minute, in millionths of the usual.
+    first : int
+        Unix minute of the first value.
+    """
     import numpy as np
 
     count = len(volatilities)
@@ -138,12 +200,27 @@ def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
     for owner, share in zip((_SHARED, source.code), source.shares, strict=True):
         moved += normals(_minute_words(source.seed, owner, 0x1B, first, count)) * share // SIGMA
         at, size = jumps(source, owner, first, count)
+        # Jumps do not scale with volatility, and the last line multiplies by it: they are divided by it first.
         moved[at] += size * share // max(source.minute_parts, 1) * SIGMA // volatilities[at]
     return moved * volatilities // SIGMA
 
 
 def jumps(source: FlowSource, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
-    """Return which of `count` minutes have a jump, and the jumps in PARTS. `owner` 0 has those of all products."""
+    """Return which of some minutes have a jump, and the jumps in PARTS.
+
+    Parameters
+    ----------
+    source : FlowSource
+        Parameters of the product's flow.
+    owner : int
+        Code of the product. 0 has the jumps of all products.
+    first : int
+        Unix minute of the first value.
+    count : int
+        Number of minutes.
+    scale : int, optional
+        How often jumps come, in millionths of the usual (default: `SIGMA`, as often).
+    """
     import numpy as np
 
     word = _minute_words(source.seed, owner, 0x1C, first, count)
@@ -157,13 +234,25 @@ def jumps(source: FlowSource, owner: int, first: int, count: int, scale: int = S
 
 
 def premium(source: FlowSource, first: int, count: int, apart: int = 1) -> Any:
-    """Return the premium of the perpetual over its index, in millionths, each `apart` minutes from `first` on.
+    """Return the premium of the perpetual over its index, in millionths.
 
-    Three components that change over hours, half a day and days, a straight line between their values.
+    It has three components that change over hours, half a day and days, with a straight line between their values.
+
+    Parameters
+    ----------
+    source : FlowSource
+        Parameters of the product's flow.
+    first : int
+        Unix minute of the first value.
+    count : int
+        Number of values.
+    apart : int, optional
+        Minutes between two values (default: 1).
     """
     import numpy as np
 
     minutes = first + apart * np.arange(count, dtype=np.int64)
+    # Drawn by place, like all else, so any stretch of it can be computed alone.
     found = np.zeros(count, dtype=np.int64)
     for component, length in enumerate((180, 720, 2_880)):
         seed = mix(source.seed, source.code, 0x2E, component)
@@ -187,7 +276,19 @@ Order = tuple[int, int, int]
 
 
 class FlowBlock(NamedTuple):
-    """The events of one product in BLOCK_MINUTES minutes, by time (ms)."""
+    """The events of one product in BLOCK_MINUTES minutes, by time.
+
+    Attributes
+    ----------
+    news_times : list of int
+        When news comes, Unix ms.
+    order_times : list of int
+        When taker orders come, Unix ms.
+    orders : list of Order
+        The taker orders, one for each time.
+    ask_queues : memoryview of int
+        Sizes of the best ask's queue from each time on, in parts of 1024 of the usual.
+    """
 
     news_times: list[int]
     news: list[int]
@@ -205,7 +306,17 @@ class FlowBlock(NamedTuple):
 
 @lru_cache(maxsize=64)
 def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
-    """Return the events of block `number` (0 begins with 1970)."""
+    """Return the events of a block.
+
+    Parameters
+    ----------
+    source : FlowSource
+        Parameters of the product's flow.
+    scales : Scales
+        Factors of the regime.
+    number : int
+        Number of the block. 0 begins with 1970.
+    """
     import numpy as np
 
     first = number * BLOCK_MINUTES
@@ -213,10 +324,12 @@ def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
     _, premiums = _of_block(source, first)
     news_times, news = _news(source, scales, first)
     own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
+    # Clusters that began in the block before may have orders in this one.
     within, late = own[0] < end, before[0] >= end - BLOCK_MS
     parts = [[column[within] for column in own], [column[late] for column in before]]
     parts.append(_informed(source, news_times, news, end))
     times, *columns = (np.concatenate(each) for each in zip(*parts, strict=True))
+    # Stable, because the order of equal times must be the same on every platform.
     order, news_order = np.argsort(times, kind="stable"), np.argsort(news_times, kind="stable")
     queues = _queues(source, scales, first, times, columns[1])
     return FlowBlock(
@@ -301,6 +414,7 @@ def _clusters(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any,
     gaps = words(mix(source.seed, source.code, 0x53), (first * _CLUSTERS_A_MINUTE + chosen) * 2)
     times, kept, time = [start], np.ones(len(chosen), dtype=bool), start
     for number in range(_FOLLOWERS):
+        # One bit each: a follower comes with a probability of a half, and only after the one before it.
         kept = kept & (bits(follow, number, 1) == 1)
         time = time + waits()[bits(gaps, number * 10, 10)] * _FOLLOWER_MS // 1000 + 1
         times.append(time[kept])

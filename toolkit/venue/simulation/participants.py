@@ -44,7 +44,15 @@ _EDGE_PPM = 20
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Open the participants' accounts and begin every product's flow with the venue."""
+    """Open the participants' accounts and begin every product's flow with the venue.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine. Its setting `market` says which market it has.
+    genesis : Genesis
+        How the venue begins.
+    """
     market = market_of(core.state.settings.get("market"))
     if market is None:
         return
@@ -53,6 +61,7 @@ def begin(core: Core, genesis: Genesis) -> None:
     addresses = (*MAKERS[: len(market.makers)], *TAKERS.values())
     accounts = [ledger.open_house(core, address, CAPITAL) for address in addresses]
     interval = core.state.config.price_interval
+    # Everything begins with the first tick of prices, because the makers quote around the index of a tick.
     first = (core.state.time // interval + 1) * interval
     time = first - 1  # all begins with the first prices, so that connecting computes nothing yet
     for code, product in core.products.items():
@@ -73,7 +82,13 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 
 def attach(core: Core) -> None:
-    """Fold the books, and make the simulated index the venue's price source."""
+    """Fold the books, and make the simulated index the venue's price source.
+
+    Parameters
+    ----------
+    core : Core
+        State machine that gets the simulated market of its state.
+    """
     simulation = core.state.simulation
     if simulation is not None:
         core.books.lazy = Quotes(core, simulation)
@@ -81,14 +96,30 @@ def attach(core: Core) -> None:
 
 
 def quotes_of(core: Core) -> Quotes | None:
-    """Return the makers' quotes of a core, None without a simulated market."""
+    """Return the makers' quotes of a core.
+
+    It returns `None` without a simulated market.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
     lazy = core.books.lazy
     return lazy if isinstance(lazy, Quotes) else None
 
 
 @process("market")
 def trade(core: Core, time: int) -> int:
-    """Execute the orders that are due, and keep the places of orders that wait behind the makers."""
+    """Execute the orders that are due, and keep the places of orders that wait behind the makers.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the orders, Unix ms.
+    """
     quotes = quotes_of(core)
     assert quotes is not None
     for quoted in quotes.products.values():
@@ -101,6 +132,7 @@ def trade(core: Core, time: int) -> int:
             quotes.keep_places(quoted, time)
         while quoted.next_time <= time:
             order = quotes.pass_order(quoted)
+            # Orders pass while the product is paused. They do not come later.
             if not quoted.market.paused:
                 take(core, quotes, quoted, order, time)
         if time // _BOOK_MS > sim.booked // _BOOK_MS:
@@ -109,7 +141,17 @@ def trade(core: Core, time: int) -> int:
 
 
 def next_due(quotes: Quotes, time: int) -> int:
-    """Return when the market acts next, in ms: an order, the booking of trades, or a maker ahead of a user's order."""
+    """Return when the market acts next, Unix ms.
+
+    That is an order, the booking of trades, or a maker ahead of a user's order.
+
+    Parameters
+    ----------
+    quotes : Quotes
+        Quotes of the simulated market.
+    time : int
+        Present time, Unix ms.
+    """
     found = time // _BOOK_MS * _BOOK_MS + _BOOK_MS
     for quoted in quotes.products.values():
         if quoted.order_block is None:
@@ -124,13 +166,40 @@ def next_due(quotes: Quotes, time: int) -> int:
 
 
 def steady_until(quoted: Quoted) -> int:
-    """Return how long only orders come in a product: then its trades are booked, or another regime begins."""
+    """Return how long only orders come in a product: then its trades are booked, or another regime begins.
+
+    Parameters
+    ----------
+    quoted : Quoted
+        Quotes and flow of one product.
+    """
     booked = quoted.sim.booked // _BOOK_MS * _BOOK_MS + _BOOK_MS
     return min(booked, quoted.sim.plan[0][0] if quoted.sim.plan else booked) - 1
 
 
 def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> None:
-    """Begin a regime at `start` and, if `end` is not 0, the usual one at `end`. Later plans are dropped."""
+    """Begin a regime at a time.
+
+    Later plans are dropped.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
+    regime : str
+        Name of the regime.
+    start : int
+        When it begins, Unix ms.
+    end : int
+        When the usual one begins again, Unix ms. 0 means never.
+
+    Raises
+    ------
+    Refused
+        If the product is not simulated.
+    """
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         raise Refused(TxCode.BAD_ARGUMENT, f"product {code} has no simulated market here")
@@ -138,11 +207,20 @@ def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> Non
     sim.plan = [entry for entry in sim.plan if entry[0] < start]
     sim.plan += [(start, regime), (end, "usual")] if end else [(start, regime)]
     _follow_plan(core, quotes, quotes.products[code], core.state.time)
+    # Set and not only woken: the earlier plan may have been due sooner.
     core.state.schedule["market"] = max(next_due(quotes, core.state.time), core.state.time + 1)
 
 
 def skip(core: Core, until: int) -> None:
-    """Skip the news and orders up to a time (ms)."""
+    """Skip the news and orders up to a time.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    until : int
+        The time, Unix ms.
+    """
     quotes = quotes_of(core)
     if quotes is not None:
         quotes.settle()
@@ -152,7 +230,19 @@ def skip(core: Core, until: int) -> None:
 
 
 def move_index(core: Core, code: int, price_ticks: int) -> bool:
-    """Continue the simulated index of a product from a price. Return False if the product has none."""
+    """Continue the simulated index of a product from a price.
+
+    Return False if the product has none.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
+    price_ticks : int
+        Price in ticks.
+    """
     quotes = quotes_of(core)
     if quotes is None or code not in quotes.products:
         return False
@@ -178,12 +268,28 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *,
     """Execute one taker order, if its reason holds.
 
     With `alone` it returns False, and changes nothing, if it would reach an order of another account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    quotes : Quotes
+        Quotes of the simulated market.
+    quoted : Quoted
+        Quotes and flow of one product.
+    order : Order
+        The order: kind, side and value.
+    time : int
+        Present time, Unix ms.
+    alone : bool, optional
+        True returns False, and changes nothing, if it would reach an order of another account (default: `False`).
     """
     quotes.take_back(quoted)
     bid, ask = quotes.prices(quoted, time)
     if not bid or not ask:
         return True
     side, value, limit = _wish(quotes, quoted, order, bid, ask)
+    # Informed traders without an edge stay away. All others trade.
     if not side:
         return True
     steps = min(max(value // ((ask if side > 0 else bid) * quoted.unit), 1), quoted.product.max_steps)
@@ -194,6 +300,7 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int, *,
     elif alone:
         return False
     else:
+        # A refusal (paused, or beyond the position limit) means that the participant does not trade.
         with suppress(Refused):
             placing.submit(core, core.state.accounts[taker], quoted.product, side, steps, limit, tif=IOC)
         _absorb(core, quotes, quoted, time, own=True)
@@ -207,6 +314,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
     """
     sim, reach = quoted.sim, _REACH_PPM
     kind, side, value = order
+    # The fair price of informed traders has the news already. The makers see it after their latency.
     if kind == INFORMED:
         fair = sim.index + sim.index * (sim.basis + sim.pressure) // PARTS
         edge = fair * _EDGE_PPM // PPM
@@ -234,6 +342,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
 def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time: int) -> list[Level] | None:
     """Return the makers' levels that an order takes, or more of them. None if it reaches an order of others."""
     level = quotes.best(quoted, -side, time)
+    # Most orders fit into the best level, and no user's order is near: they need one level only.
     behind, other = quoted.users.side(side).best, quoted.users.side(-side).best
     if level[1] >= steps and not (behind and (level[0] - behind) * side <= 0):
         levels = [level]
@@ -248,6 +357,7 @@ def _way(quotes: Quotes, quoted: Quoted, side: int, steps: int, limit: int, time
         return levels
     ahead = sum(there for price, there, _ in levels if (other - price) * side > 0)
     first = next(iter(quoted.users.side(-side).levels[other].orders))
+    # The order may end among the makers' steps ahead of a user's order at the same price.
     return levels if ahead + quoted.sim.fronts.get(first, (0, 0))[1] >= steps else None
 
 
@@ -272,6 +382,7 @@ def _sweep(
         left -= filled
         value = price * filled * quoted.unit
         paid += value
+        # Without a transaction hash: it is computed when it is read.
         matching.publish_trade(core, quoted.product, side, price, filled, "")
         quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
         sim.makers[number].inventory -= side * filled
@@ -280,6 +391,7 @@ def _sweep(
             quoted.advance_places(-side * price, filled)
     if paid:
         _wait(sim, taker, side * (steps - left), side * paid)
+        # These trades have had their impact here, so `_absorb` must not count them again.
         sim.seen = market.trades
         quotes.impress(quoted, time, side, paid, own=True)
         quoted.forget_quotes()
@@ -292,7 +404,21 @@ def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
 
 
 def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
-    """Book the participants' trades with each other, netted, at the last price. The rest of the value is realised."""
+    """Book the participants' trades with each other, netted, at the last price.
+
+    The rest of the value is realised.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    quotes : Quotes
+        Quotes of the simulated market.
+    quoted : Quoted
+        Quotes and flow of one product.
+    time : int
+        Present time, Unix ms.
+    """
     sim, code = quoted.sim, quoted.code
     market = core.state.markets[code]
     for address, (steps, value) in sim.pending.items():
@@ -308,6 +434,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
             core.state.last_exec += 1
             into.grow(opened, market.last * opened * quoted.unit, time, core.state.last_exec)
         market.open_interest += opened if steps > 0 else -closed
+        # All pending trades of a product sum to zero steps and value, so clearing stays exact.
         ledger.realize(core, account, pnl, code)
         core.risk_index.index(account)
     quotes.take_back(quoted)
@@ -316,6 +443,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     numbers = quotes.simulation.market
     most = numbers.inventory_usdc * USDC
     worth = inventory_of(sim) * market.last * quoted.unit
+    # The skew changes at bookings only. In between, quotes need no look at the inventory.
     sim.skew = -max(-most, min(most, worth)) * numbers.skew_ppm * 1000 // most
     quoted.forget_quotes()
 
@@ -325,7 +453,13 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 
 @post_command("market")
 def follow_books(core: Core) -> None:
-    """Record the trades of others with the makers, and the orders that wait behind these."""
+    """Record the trades of others with the makers, and the orders that wait behind these.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
     quotes = quotes_of(core) if core.books else None
     if quotes is None:
         return
@@ -339,7 +473,15 @@ def follow_books(core: Core) -> None:
 
 
 def inventory_of(sim: SimulatedProduct) -> int:
-    """Return the net steps that all makers hold, without those hedged elsewhere. Negative: short."""
+    """Return the net steps that all makers hold, without those hedged elsewhere.
+
+    A negative number is short.
+
+    Parameters
+    ----------
+    sim : SimulatedProduct
+        State of the simulated product.
+    """
     return sum(maker.inventory for maker in sim.makers) - sim.hedged
 
 
@@ -361,6 +503,7 @@ def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool)
         position = core.state.accounts[address].positions[quoted.code]
         waiting = sim.pending.get(address, (0, 0))[0]
         state.inventory = position.long.size - position.short.size + waiting
+    # Makers hedge elsewhere what users take from them, so users' trades do not fill their inventory without end.
     if not own:
         sim.hedged += inventory_of(sim) - before
         among_others = _among_others(core, fresh[0])
@@ -383,7 +526,15 @@ def _among_others(core: Core, first: PublicTrade) -> set[int]:
 
 
 def requote(core: Core, code: int) -> None:
-    """Make the makers of one product quote immediately, after its oracle price was set by hand."""
+    """Make the makers of one product quote immediately, after its oracle price was set by hand.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
+    """
     quotes = quotes_of(core)
     if quotes is not None and code in quotes.products and not core.state.markets[code].paused:
         quoted = quotes.products[code]
@@ -395,7 +546,17 @@ ORACLE_HOOKS.append(requote)
 
 
 def past_of(core: Core, code: int) -> Past | None:
-    """Return the parameters of a product's past before genesis, None without a simulated market."""
+    """Return the parameters of a product's past before genesis.
+
+    It returns `None` without a simulated market.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
+    """
     quotes = quotes_of(core)
     quoted = quotes.products.get(code) if quotes is not None else None
     if quoted is None:

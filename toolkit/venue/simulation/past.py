@@ -37,7 +37,15 @@ _WICK_PPM = 250_000
 
 
 class Past(NamedTuple):
-    """The parameters of the past of one product: prices in ticks, quantities in steps."""
+    """The parameters of the past of one product.
+
+    Prices are in ticks, quantities in steps.
+
+    Attributes
+    ----------
+    source : FlowSource
+        Parameters of its flow.
+    """
 
     source: FlowSource
     genesis: int
@@ -72,9 +80,20 @@ class _Bars(NamedTuple):
 
 
 def candles(past: Past, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
-    """Yield the bars of the minutes in [start, end) ms before genesis, oldest first, one for each interval.
+    """Yield the bars of some minutes before genesis, oldest first, one for each interval.
 
     A bar whose interval continues beyond the window, or beyond a segment, is in parts: of one start, in order.
+
+    Parameters
+    ----------
+    past : Past
+        Parameters of the product's past.
+    start : int
+        First time, Unix ms.
+    end : int
+        Time after the last one, Unix ms.
+    interval_ms : int, optional
+        Length of a bar in ms (default: one minute).
     """
     start, end = max(start, past.earliest), min(end, past.edge * MINUTE_MS)
     if start >= end or past.start.bit_length() > _MOST_BITS:
@@ -117,6 +136,7 @@ def _end(past: Past, number: int) -> int:
         return 0
     newer = _end(past, number - 1)
     log = newer - int(_steps(past, number - 1)[1].sum())
+    # A random walk of years would leave every range. Each segment returns a part of the way.
     return log - log // _REVERSION
 
 
@@ -142,8 +162,11 @@ def _minutes(past: Past, number: int) -> _Bars:
     heat, steps = (column.astype(np.int64) for column in _steps(past, number))
     end, begin = _end(past, number), _end(past, number + 1)
     path = steps.cumsum()
+    # The sum of the returns does not meet the start of the segment exactly. The difference is spread evenly over its
+    # minutes.
     rest = end - begin - int(path[-1])
     path += begin + rest * np.arange(1, SEGMENT + 1) // SEGMENT
+    # More bits than a tick has, as far as 64-bit products allow, so that low-priced products have smooth paths.
     fine = max(0, min(8, _MOST_BITS - past.start.bit_length()))
     prices = np.concatenate(([begin], path)).clip(-_FURTHEST, _FURTHEST)
     prices = np.maximum((past.start << fine) * exponential(prices) >> EXP_BITS, 1 << fine)
@@ -157,6 +180,7 @@ def _minutes(past: Past, number: int) -> _Bars:
     low = np.maximum(np.minimum(before, after) - (bits(word, 48, 8) * bits(word, 56, 8) * reach >> 16), 1 << fine)
     opened, closed, high, low = before >> fine, after >> fine, high >> fine, low >> fine
     volume = np.maximum(value // (closed * past.unit), 1)
+    # No trades exist yet, so the average price is that of the four known ones.
     turnover = volume * (opened + high + low + closed) * past.unit // 4
     start = np.arange(first, first + SEGMENT, dtype=np.int64) * MINUTE_MS
     return _Bars(start, opened, high, low, closed, volume, turnover, count)
@@ -179,7 +203,17 @@ def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, A
 
 
 def trades(past: Past, count: int) -> list[PublicTrade]:
-    """Return the last `count` trades before genesis, oldest first. Those of a minute add up to its candle."""
+    """Return the last trades before genesis, oldest first.
+
+    Those of a minute add up to its candle.
+
+    Parameters
+    ----------
+    past : Past
+        Parameters of the product's past.
+    count : int
+        Number of trades to return, fewer if the past has fewer.
+    """
     end = past.edge * MINUTE_MS
     found: list[PublicTrade] = []
     for bar in reversed(list(candles(past, end - 2 * count * MINUTE_MS, end))):
@@ -212,7 +246,19 @@ def _trades_of(past: Past, bar: Candle, last_id: int) -> list[PublicTrade]:
 
 
 def settlements(past: Past, interval_ms: int, start: int, end: int) -> range:
-    """Return the times of the settlements in [start, end] ms before genesis, oldest first."""
+    """Return the times of the settlements of a span before genesis, oldest first.
+
+    Parameters
+    ----------
+    past : Past
+        Parameters of the product's past.
+    interval_ms : int
+        Funding interval in ms.
+    start : int
+        First time, Unix ms.
+    end : int
+        Last time, Unix ms. It is included.
+    """
     first = -(-max(start, past.earliest + interval_ms) // interval_ms) * interval_ms
     last = min(end, past.edge * MINUTE_MS - 1)
     return range(first, max(first, last + 1), interval_ms)
@@ -222,6 +268,15 @@ def premium_before(past: Past, interval_ms: int, time: int) -> int:
     """Return the mean premium of the interval that ended at a time, in millionths, as its samples would have seen it.
 
     A quote only counts where it is beyond the index, so half a spread of the premium is lost.
+
+    Parameters
+    ----------
+    past : Past
+        Parameters of the product's past.
+    interval_ms : int
+        Funding interval in ms.
+    time : int
+        End of the interval, Unix ms.
     """
     apart = max(interval_ms // MINUTE_MS // 24, 1)
     first = (time - interval_ms) // MINUTE_MS
@@ -231,7 +286,15 @@ def premium_before(past: Past, interval_ms: int, time: int) -> int:
 
 
 def price_before(past: Past, time: int) -> int:
-    """Return the index price at the start of an hour before genesis, in ticks."""
+    """Return the index price at the start of an hour before genesis, in ticks.
+
+    Parameters
+    ----------
+    past : Past
+        Parameters of the product's past.
+    time : int
+        Time within the hour, Unix ms.
+    """
     if past.start.bit_length() > _MOST_BITS:
         return past.start
     bars = _hours(past, (past.edge - time // MINUTE_MS - 1) // SEGMENT)

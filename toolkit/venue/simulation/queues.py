@@ -19,7 +19,15 @@ EXAMPLES = ("risk-averse", "power:2", "log")
 
 @dataclass(slots=True)
 class QueueEntry:
-    """An order in its queue: `front` is the quantity ahead of it, `traded` the trades since the last update."""
+    """An order in its queue.
+
+    Attributes
+    ----------
+    front : float
+        Quantity ahead of it, in steps.
+    traded : float
+        Quantity traded since the last update of its level, in steps (default: 0.0).
+    """
 
     front: float
     traded: float = 0.0
@@ -29,10 +37,30 @@ class QueueModel(Protocol):
     """How the quantity ahead of an order changes, quantities in steps."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
-        """Process a trade of `quantity` at the order's price. A negative `front` is the part that reached the order."""
+        """Process a trade at the order's price.
+
+        A negative `front` is the part that reached the order.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        quantity : float
+            Traded quantity in steps.
+        """
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Process a change of the level's total from `before` to `after`."""
+        """Process a change of the level's total.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        before : float
+            Total of the level before the change, in steps.
+        after : float
+            Total of the level after the change, in steps.
+        """
 
 
 @dataclass(frozen=True)
@@ -40,11 +68,29 @@ class RiskAverse:
     """An order moves forward only by trades. Cancelled quantity was behind it, as long as there was any."""
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
-        """Subtract the trade."""
+        """Subtract the trade.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        quantity : float
+            Traded quantity in steps.
+        """
         entry.front -= quantity
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Limit the quantity ahead to the level's total."""
+        """Limit the quantity ahead to the level's total.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        before : float
+            Total of the level before the change, in steps.
+        after : float
+            Total of the level after the change, in steps.
+        """
         entry.front = min(entry.front, after)
 
 
@@ -52,19 +98,43 @@ class RiskAverse:
 class Probability:
     """Cancelled quantity was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
 
-    `weight` grows with the quantity: a power, or the logarithm of 1 + quantity.
+    Attributes
+    ----------
+    weight : callable
+        Returns the weight of a quantity in steps. It grows with the quantity: a power, or the logarithm of 1 +
+        quantity.
+    name : str
+        Name of the model, as it is given to `queue_model`.
     """
 
     weight: Callable[[float], float]
     name: str
 
     def on_trade(self, entry: QueueEntry, quantity: float) -> None:
-        """Subtract the trade, and remember it: the next update of the level contains it."""
+        """Subtract the trade, and remember it: the next update of the level contains it.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        quantity : float
+            Traded quantity in steps.
+        """
         entry.front -= quantity
         entry.traded += quantity
 
     def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
-        """Divide the cancelled quantity between ahead and behind."""
+        """Divide the cancelled quantity between ahead and behind.
+
+        Parameters
+        ----------
+        entry : QueueEntry
+            Place of the order. Its `front` is changed.
+        before : float
+            Total of the level before the change, in steps.
+        after : float
+            Total of the level after the change, in steps.
+        """
         cancelled = before - after - entry.traded
         entry.traded = 0.0
         if cancelled > 0:
@@ -79,9 +149,18 @@ class Probability:
 
 
 def reached_steps(model: QueueModel, entry: QueueEntry, quantity: int) -> int:
-    """Return how many steps of a trade at an order's price reach the order. Its place is at least 0 afterwards.
+    """Return how many steps of a trade at an order's price reach the order.
 
-    Half a step counts as one. No model lets more through than was traded.
+    Its place is at least 0 afterwards. Half a step counts as one. No model lets more through than was traded.
+
+    Parameters
+    ----------
+    model : QueueModel
+        Queue model.
+    entry : QueueEntry
+        Place of the order. Its `front` is changed.
+    quantity : int
+        Traded quantity in steps.
     """
     model.on_trade(entry, quantity)
     reached, entry.front = math.floor(0.5 - entry.front), max(entry.front, 0.0)
@@ -89,11 +168,29 @@ def reached_steps(model: QueueModel, entry: QueueEntry, quantity: int) -> int:
 
 
 def queue_model(given: str | QueueModel, step: float) -> QueueModel:
-    """Return the model that a name stands for: "risk-averse", "power" or "power:N", "log". An object is returned as is.
+    """Return the model that a name stands for.
 
-    `step` is the size of a quantity step: the logarithm is of quantities in base units.
+    Parameters
+    ----------
+    given : str or QueueModel
+        "risk-averse", "power", "power:N" or "log". An object is returned as it is.
+    step : float
+        Size of a quantity step in base units. The logarithm is of quantities in base units.
 
-    Raises InputError for other names, and for a power that is not above 0.
+    Returns
+    -------
+    QueueModel
+        The model. It has no state, so one model serves all orders.
+
+    Raises
+    ------
+    InputError
+        For another name, or a power that is not above 0.
+
+    Examples
+    --------
+    >>> queue_model("power:3", 0.001).name
+    'power:3'
     """
     if hasattr(given, "on_level") and hasattr(given, "on_trade"):
         return given

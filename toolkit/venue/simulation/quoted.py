@@ -29,7 +29,17 @@ _GRAIN = 1_000
 
 
 class Quoted:
-    """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
+    """One product of a simulated market: its state, its numbers, and its place in the flow of events.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    simulation : Simulation
+        The simulated market.
+    code : int
+        Code of the product.
+    """
 
     __slots__ = (
         "asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news",
@@ -73,7 +83,13 @@ class Quoted:
         self.read_regime(simulation)
 
     def read_regime(self, simulation: Simulation) -> None:
-        """Take over the regime of the product."""
+        """Take over the regime of the product.
+
+        Parameters
+        ----------
+        simulation : Simulation
+            The simulated market.
+        """
         self.scales = simulation.market.scales(self.sim.regime)
         self.values = [
             [maker.level_value_usdc * self.scales.depth * (3 + level) // 3 for level in range(maker.levels)]
@@ -86,14 +102,29 @@ class Quoted:
         self.forget_quotes()
 
     def thin_out(self) -> None:
-        """Make the levels smaller, the further the market has moved within minutes. An eighth is left at least."""
+        """Make the levels smaller, the further the market has moved within minutes.
+
+        An eighth is left at least.
+        """
         trend = self.sim.trend
         moved = ((self.sim.ticked << FINE_BITS) - trend << 10) * PARTS // (trend * self.minute_parts)
         square = moved * moved
         self.share = ((3 << 23) + square << 7) // ((3 << 20) + square)
 
     def impress(self, market: Market, side: int, value_micro: int) -> None:
-        """Move the prices by a participant's order. The more its side was expected, the less it moves them."""
+        """Move the prices by a participant's order.
+
+        The more its side was expected, the less it moves them.
+
+        Parameters
+        ----------
+        market : Market
+            Numbers of the simulated market.
+        side : int
+            Side of the takers: +1 buys, −1 sells.
+        value_micro : int
+            Traded value in micro-USDC.
+        """
         sim, surprise = self.sim, self.sim.surprise
         sim.surprise = surprise + (side * PPM - surprise) // 8
         size = self._scaled(isqrt(value_micro // 1_000))
@@ -106,7 +137,17 @@ class Quoted:
         An order in parts therefore moves the prices as much as one order, even if several accounts send the parts. A
         purchase that is soon sold again leaves the prices unchanged. If each part counted by its own root, a trader
         could push prices up with many small orders, and sell to the makers above cost.
+
+        Parameters
+        ----------
+        market : Market
+            Numbers of the simulated market.
+        side : int
+            Side of the takers: +1 buys, −1 sells.
+        value_micro : int
+            Traded value in micro-USDC.
         """
+        # The impact is the difference of two roots, so a flow that returns to 0 leaves none.
         before, after = self.sim.flow, self.sim.flow + side * (value_micro // 1_000)
         self.sim.flow = after
         size = self._scaled(abs(_signed_root(after) - _signed_root(before))) * side
@@ -123,7 +164,15 @@ class Quoted:
         sim.pressure = max(min(sim.pressure + fades, PARTS // 50), -PARTS // 50)
 
     def advance_places(self, price: int, steps: int) -> None:
-        """Move the orders that wait at a price (negative: an ask) forward by the steps traded ahead of them."""
+        """Move the orders that wait at a price forward by the steps traded ahead of them.
+
+        Parameters
+        ----------
+        price : int
+            Price in ticks, negative for an ask.
+        steps : int
+            Traded steps.
+        """
         places = ((name, at, ahead - steps * (at == price)) for name, (at, ahead) in self.sim.fronts.items())
         self.sim.fronts = {name: (at, ahead) for name, at, ahead in places if ahead > 0}
 
@@ -133,8 +182,21 @@ class Quoted:
 
 
 def around(low: int, high: int, skew: int, width: int) -> tuple[int, int]:
-    """Return bid and ask in ticks around fine prices. `width` is in parts of 1e-12, `skew` in PARTS."""
+    """Return bid and ask in ticks around fine prices.
+
+    Parameters
+    ----------
+    low : int
+        Lowest fair price that the maker sees, fine.
+    high : int
+        Highest fair price that the maker sees, fine.
+    skew : int
+        Shift of both quotes, in PARTS.
+    width : int
+        Half spread in parts of 1e-12.
+    """
     low, high = low + low * skew // PARTS, high + high * skew // PARTS
+    # Bids are rounded down and asks up, so that no rounding narrows the spread.
     half = high * width // WIDTHS
     bid, ask = low - half >> FINE_BITS, high + half + FINE - 1 >> FINE_BITS
     if bid < 1:
@@ -143,7 +205,17 @@ def around(low: int, high: int, skew: int, width: int) -> tuple[int, int]:
 
 
 def seen_between(views: list[tuple[int, int]], first: int, last: int) -> tuple[int, int]:
-    """Return the lowest and highest fair price that was to be seen between two times, the newest view at the end."""
+    """Return the lowest and highest fair price that was to be seen between two times.
+
+    Parameters
+    ----------
+    views : list of tuple of (int, int)
+        (Unix ms, fine price from then on), oldest first, the newest view at the end.
+    first : int
+        First time, Unix ms.
+    last : int
+        Last time, Unix ms.
+    """
     at = len(views) - 1
     while at and views[at][0] > last:
         at -= 1
@@ -166,7 +238,17 @@ def _signed_root(flow: int) -> int:
 
 
 def taken_of(state: MakerState, side: int, time: int) -> int:
-    """Return what was taken of a maker's side since it last filled it up."""
+    """Return the steps that were taken of a maker's side since it last refilled it.
+
+    Parameters
+    ----------
+    state : MakerState
+        State of the maker.
+    side : int
+        +1 for its bids, −1 for its asks.
+    time : int
+        Present time, Unix ms. A side whose refill is due counts as full.
+    """
     if side > 0:
         return state.taken_bids if time < state.bids_until else 0
     return state.taken_asks if time < state.asks_until else 0

@@ -41,7 +41,15 @@ Level = tuple[int, int, int]
 
 
 class Quotes:
-    """The makers' quotes of every simulated product of a core, and the news they follow."""
+    """The makers' quotes of every simulated product of a core, and the news they follow.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    simulation : Simulation
+        The simulated market, part of the core's state.
+    """
 
     def __init__(self, core: Core, simulation: Simulation) -> None:
         self.core = core
@@ -52,6 +60,8 @@ class Quotes:
         halves = [maker.half_spread_ppm for maker in self.makers]
         self._closest_ppm = closest_ppm = halves.pop(self._closest)
         # how much further away all others quote, and what roundings may cost of it; the first of equal quotes counts
+        # While all makers see prices that are nearer than this, the closest one has both best quotes, and the others
+        # need not be computed.
         self._lead_ppm = (min(halves) - closest_ppm) * PPM // (PPM + min(halves) * 16) if halves else 0
         self._slack = 8 if not self._closest else FINE + 8
         self._recovery_ticks = simulation.market.recovery_ticks
@@ -63,7 +73,15 @@ class Quotes:
     # news
 
     def place(self, quoted: Quoted, time: int) -> FlowBlock:
-        """Return the block of news that holds a time."""
+        """Return the block of news that holds a time.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         number = time // order_flow.BLOCK_MS
         if quoted.block is None or quoted.number != number:
             quoted.block = block = order_flow.block(quoted.source, quoted.scales, number)
@@ -72,7 +90,13 @@ class Quotes:
         return quoted.block
 
     def find_order(self, quoted: Quoted) -> None:
-        """Look up when the next order comes."""
+        """Look up when the next order comes.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         number = (quoted.sim.traded + 1) // order_flow.BLOCK_MS
         while True:
             block = order_flow.block(quoted.source, quoted.scales, number)
@@ -83,12 +107,24 @@ class Quotes:
         quoted.order_block, quoted.order_at, quoted.next_time = block, at, block.order_times[at]
 
     def following_order(self, quoted: Quoted) -> Order:
-        """Return the next order."""
+        """Return the next order.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         assert quoted.order_block is not None
         return quoted.order_block.orders[quoted.order_at]
 
     def pass_order(self, quoted: Quoted) -> Order:
-        """Return the next order, and continue to the one after it."""
+        """Return the next order, and continue to the one after it.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         block, at = quoted.order_block, quoted.order_at
         assert block is not None
         quoted.sim.traded = block.order_times[at]
@@ -100,8 +136,17 @@ class Quotes:
         return block.orders[at]
 
     def hear(self, quoted: Quoted, time: int) -> None:
-        """Move the index by the news up to and including a time (ms)."""
+        """Move the index by the news up to and including a time.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            The time, Unix ms.
+        """
         sim = quoted.sim
+        # Most calls find no news. They only note the time.
         if time < quoted.next_news:
             if sim.time < time:
                 sim.time = time
@@ -114,10 +159,13 @@ class Quotes:
             while at < last and times[at] <= time:
                 moved, index = block.news[at], sim.index
                 sim.index = index = max(index + index * moved // PARTS, FINE)
+                # Heat is a mean of the sizes of news. It fades with news and not with time, so that no clock has to be
+                # read.
                 sim.heat += (abs(moved) - sim.heat) >> _HEAT_SHIFT
                 self._see(quoted, times[at], index + index * (sim.pressure + sim.basis) // PARTS)
                 at += 1
             quoted.at = at
+            # News may lie in the next block. The loop continues there.
             sim.time = min(time, following - 1)
             quoted.next_news = times[at] if at < last else following
 
@@ -126,22 +174,48 @@ class Quotes:
         quoted.quotes = quoted.top = None
         views = quoted.sim.views
         views.append((time, fair))
+        # Old views are dropped seldom: the list is short, and one before the slowest maker's latency must remain.
         if len(views) > 12:
             slowest = time - self._slowest_ms
             while len(views) > 1 and views[1][0] <= slowest:
                 del views[0]
 
     def jump(self, quoted: Quoted, time: int, price_ticks: int) -> None:
-        """Move the index to a price, as one piece of news: the makers see it after their latencies, and quote wider."""
+        """Move the index to a price, as one piece of news.
+
+        The makers see it after their latencies, and quote wider.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        price_ticks : int
+            New index price in ticks.
+        """
         self.hear(quoted, time)
         sim, index = quoted.sim, price_ticks * FINE
         sim.heat += (abs(index - sim.index) * PARTS // sim.index - sim.heat) >> _HEAT_SHIFT
+        # Both together: an oracle price that differs from `ticked` would count as held by hand.
         sim.index, sim.ticked = index, price_ticks
         quoted.thin_out()
         self._see(quoted, time, index + index * (sim.pressure + sim.basis) // PARTS)
 
     def tick(self, quoted: Quoted, time: int) -> int:
-        """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
+        """Let 3 s pass.
+
+        Return the index in whole ticks.
+
+        Trends follow, pressure fades, and the premium changes.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Instant of the tick, Unix ms.
+        """
         sim = quoted.sim
         if time < quoted.next_news:
             sim.time = time
@@ -157,6 +231,7 @@ class Quotes:
             block, quoted.minute = self.place(quoted, time), minute
             sim.basis = block.premiums[minute % order_flow.BLOCK_MINUTES] * 1000
         before, fair = sim.views[-1][1], index + index * (pressure + sim.basis) // PARTS
+        # Smaller changes of the premium would make new quotes at every tick for nothing.
         if abs(fair - before) * _FELT > before:
             self._see(quoted, time, fair)
         sim.ticked = index = index >> FINE_BITS
@@ -164,7 +239,21 @@ class Quotes:
         return index
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
-        """Move index and makers' prices by what was taken. `own` is an order of a participant."""
+        """Move index and makers' prices by what was taken.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        side : int
+            Side of the takers: +1 buys, −1 sells.
+        value_micro : int
+            Traded value in micro-USDC.
+        own : bool
+            True for an order of a participant.
+        """
         sim = quoted.sim
         (quoted.impress if own else quoted.impress_others)(self.simulation.market, side, value_micro)
         self._see(quoted, time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS)
@@ -172,7 +261,17 @@ class Quotes:
     # quotes
 
     def quote(self, quoted: Quoted, time: int) -> tuple[list[int], list[int]]:
-        """Return the best bids and asks of all makers at a time, in ticks. None crosses another."""
+        """Return the best bids and asks of all makers at a time, in ticks.
+
+        None crosses another.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         kept = quoted.quotes
         if kept is not None and kept[0] == time:
             return kept[1], kept[2]
@@ -183,8 +282,11 @@ class Quotes:
         low = high = fixed
         bids, asks = quoted.bids, quoted.asks
         highest, lowest = 0, 1 << 62
+        # From the slowest to the fastest. A fast maker knows the stale quotes of the slower ones, and avoids them.
         for number, latency, pull, half_ppm in self._slowest_first:
             if not fixed:
+                # Between `pull_ms` and `latency_ms` a maker has cancelled what news made stale, and not quoted again:
+                # its bid follows the lowest price of that time, its ask the highest.
                 low, high = seen_between(views, time - latency, time - pull)
             bid, ask = around(low, high, sim.skew, half_ppm * width)
             # a maker never takes: it stays behind the stale quotes of a slower one
@@ -227,6 +329,7 @@ class Quotes:
 
     def _steps(self, quoted: Quoted, number: int, level: int, price: int, share: int) -> int:
         """Return the size of a level: larger further away, and a little different at each price."""
+        # A size that depends on the price and not on time stays where it is while the market moves around it.
         value = quoted.values[number][level] * (75 + (price * 40_503 >> 4) % 51) // 100
         steps: int = value * share // (price * quoted.unit << 10)
         if steps > quoted.most_steps:
@@ -237,16 +340,29 @@ class Quotes:
         """Yield the levels of a side, best first, of equal prices the faster maker's first.
 
         `whole` is as if nothing had been taken of them.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        side : int
+            +1 for bids, −1 for asks.
+        time : int
+            Time of the quotes, Unix ms.
+        whole : bool, optional
+            True yields them as if nothing had been taken (default: `False`).
         """
         bests, bound = self.quote(quoted, time)[side < 0], quoted.users.side(-side).best
         queue = self._queue(quoted, side, time)
         first = -side * (bound - side) if bound else -1 << 62  # a maker never takes: it stays behind what rests there
+        # What was taken is taken from the best levels first, wherever they are now.
         taken = [0 if whole else taken_of(maker, side, time) for maker in quoted.sim.makers]
         ladders = [(max(-side * best, first), number, 0, best) for number, best in enumerate(bests)]
         ladders.sort()
         while ladders:
             rank, number, level, price = ladders[0]
             steps = self._steps(quoted, number, level, price, quoted.share if level else queue)
+            # A rank of 0 would be a price of 0.
             if taken[number] < steps and rank:
                 yield -side * rank, steps - taken[number], number
             taken[number] = max(taken[number] - steps, 0)
@@ -260,7 +376,17 @@ class Quotes:
                 heappop(ladders)
 
     def best(self, quoted: Quoted, side: int, time: int) -> Level:
-        """Return the best level of a side, or (0, 0, 0)."""
+        """Return the best level of a side, or (0, 0, 0).
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        side : int
+            +1 for bids, −1 for asks.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         _, best, simple = self._top(quoted, time)
         price = best[side < 0]
         if simple:
@@ -291,6 +417,7 @@ class Quotes:
                 when, fair = views[-1]
                 if when > time - self._slowest_ms and len(views) > 1:
                     low, high = seen_between(views, time - self._slowest_ms, time)
+                    # The news of the last moments may be small enough for the closest maker to keep the lead.
                     simple = low == high or high - low + self._slack <= fair * self._lead_ppm * width // WIDTHS
                     if simple:
                         first_maker = self.makers[self._closest]
@@ -316,14 +443,31 @@ class Quotes:
         return next(self.side(quoted, side, time), (0,))[0]
 
     def best_prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
-        """Return the makers' best bid and ask of a product at a time in ticks, 0 where there is none."""
+        """Return the makers' best bid and ask of a product at a time in ticks, 0 where there is none.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         kept = quoted.top
         return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
 
     def prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
-        """Return the best bid and ask of a folded book at a time, of makers and others, in ticks, 0 for none."""
+        """Return the best bid and ask of a folded book at a time, of makers and others, in ticks, 0 for none.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         bid, ask = self.best_prices(quoted, time)
         if (users_bid := quoted.users.bids.best) | (users_ask := quoted.users.asks.best):
+            # A user's bid at a maker's ask has made the maker move away, as a maker never takes.
             if ask and users_bid >= ask:
                 ask = users_bid + 1
             if bid and 0 < users_ask <= bid:
@@ -334,14 +478,31 @@ class Quotes:
     # the interface of `model.book.LazyBooks`
 
     def top(self, code: int) -> tuple[int, int]:
-        """Return the best bid and ask of a product in ticks, 0 where there is none."""
+        """Return the best bid and ask of a product in ticks, 0 where there is none.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
         return self.prices(self.products[code], self.core.state.time)
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
-        """Return the levels of a side as (price, steps), best first, as many as hold a value."""
+        """Return the levels of a side as (price, steps), best first, as many as hold a value.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        side : int
+            +1 for bids, −1 for asks.
+        value_micro : int
+            Value in micro-USDC that the levels must hold together.
+        """
         quoted, time = self.products[code], self.core.state.time
         price, steps, _ = self.best(quoted, side, time)
         same, other = quoted.users.side(side).best, quoted.users.side(-side).best
+        # Premium samples ask for little, and one level of a maker mostly holds it.
         alone = (not same or (price - same) * side > 0) and (not other or (other - price) * side > 0)
         if alone and price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
@@ -352,16 +513,25 @@ class Quotes:
         return _summed(merge(*ladders, key=lambda level: -side * level[0]))
 
     def unfold(self, code: int) -> Book | None:
-        """Make the orders of a folded book and return it."""
+        """Make the orders of a folded book and return it.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
         quoted = self.products.get(code)
         if quoted is None:
             return None
         time, book = self.core.state.time, quoted.users
+        # All levels are read before the first order is made, because the orders of one side would change the other
+        # side's quotes.
         ladders = [(side, defaultdict[int, list[tuple[int, int]]](list)) for side in (1, -1)]
         for side, pieces in ladders:
             for price, steps, number in self.side(quoted, side, time):
                 pieces[price].append((number, steps))
         self.core.books[code] = book
+        # If the sequence is the same when the book is folded, nothing happened in it, and all places are right.
         quoted.shown, quoted.sequence = [], quoted.market.sequence
         for side, pieces in ladders:
             for price, there in pieces.items():
@@ -374,6 +544,7 @@ class Quotes:
         users = list(level.orders.values()) if level is not None else []
         if level is not None:
             level.orders.clear()
+        # An order of a maker has the priority of the user's order before it, so that times within a level do not fall.
         passed, priority, fronts = 0, -1, quoted.sim.fronts
         for number, steps in there:
             while level is not None and users and (ahead := fronts.get(users[0].id, (0, 0))[1] - passed) < steps:
@@ -392,6 +563,7 @@ class Quotes:
         """Make an order of a maker, and put it behind the others of its price."""
         core, time, code = self.core, self.core.state.time, quoted.code
         order = VenueOrder(
+            # Negative ids: these orders take no number of the state, so reading a book leaves no trace.
             -(code * 10_000 + len(quoted.shown) + 1), MAKERS[number], code, side, False, LIMIT, GTC, 0, price, steps,
             steps, priority=priority, created=time, updated=time, height=core.height,
         )  # fmt: skip
@@ -409,6 +581,8 @@ class Quotes:
     def tell(self) -> None:
         """Notify the feed that the levels of every book may have changed."""
         for code, quoted in self.products.items():
+            # The feed compares the levels itself. An event for each level of each tick would cost more than reading
+            # them.
             self.core.events.append(ev.BookChange(code, 0, 0, 0, quoted.market.sequence))
 
     def settle(self) -> None:
@@ -418,10 +592,17 @@ class Quotes:
             self.hear(quoted, self.core.state.time)
 
     def take_back(self, quoted: Quoted) -> None:
-        """Fold a book, if it is unfolded, and keep the places of others if anything has changed in it."""
+        """Fold a book, if it is unfolded, and keep the places of others if anything has changed in it.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         if self.core.books.pop(quoted.code, None) is None:
             return
         accounts, book = self.core.state.accounts, quoted.users
+        # Orders came or traded. What is ahead of each user's order is counted again, from the makers' orders before it.
         if quoted.market.sequence != quoted.sequence:
             quoted.sim.fronts = {}
             for side, price in {(order.side, order.price): None for order in quoted.shown}:
@@ -431,6 +612,7 @@ class Quotes:
                         ahead += order.leaves
                     elif ahead:
                         quoted.sim.fronts[order.id] = side * price, ahead
+        # The sums of the positions were raised when the orders were made, and are lowered by what is left of them.
         for order in self.resting(quoted):
             account = accounts[order.address]
             lifecycle.count_resting(self.core, account.positions[quoted.code], order, -order.leaves)
@@ -439,33 +621,67 @@ class Quotes:
         quoted.shown = []
 
     def resting(self, quoted: Quoted) -> list[VenueOrder]:
-        """Return the makers' orders of an unfolded book that are still there."""
+        """Return the makers' orders of an unfolded book that are still there.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         accounts = self.core.state.accounts
         return [order for order in quoted.shown if order.id in accounts[order.address].orders]
 
     def keep_places(self, quoted: Quoted, time: int) -> None:
-        """Move waiting orders forward where the makers show less than was ahead of them."""
+        """Move waiting orders forward where the makers show less than was ahead of them.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         shown = Counter[int]()
         for side in (1, -1):
             for price, steps, _ in self.side(quoted, side, time):
                 shown[side * price] += steps
+        # A maker that cancels leaves fewer steps ahead. One that adds quotes behind.
         places = ((name, price, min(ahead, shown[price])) for name, (price, ahead) in quoted.sim.fronts.items())
         quoted.sim.fronts = {name: (price, ahead) for name, price, ahead in places if ahead}
 
     def next_change(self, quoted: Quoted, time: int) -> int:
-        """Return when the makers' quotes may next change, in ms: by news, late views, refills or a tick."""
+        """Return when the makers' quotes may next change, Unix ms.
+
+        They change by news, late views, refills or a tick.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         self.hear(quoted, time)
         block = self.place(quoted, time)
         at = (time - quoted.number * order_flow.BLOCK_MS) // order_flow.QUEUE_MS + 1
         found = min(quoted.next_news, self.core.state.schedule.get("prices", quoted.next_news))
         found = min([found, *(each for each in block.queue_times[at : at + 2] if each > time)])
         for maker, state in zip(self.makers, quoted.sim.makers, strict=True):
+            # A maker changes its quotes when it cancels and when it quotes again, for each piece of news.
             later = [when + wait for when, _ in quoted.sim.views for wait in (maker.pull_ms, maker.latency_ms)]
             found = min([found, *(each for each in (*later, state.bids_until, state.asks_until) if each > time)])
         return max(found, time + 1)  # the prices of this instant may be set after this
 
     def note_taken(self, quoted: Quoted, time: int) -> None:
-        """Note what was traded of the makers' orders in an unfolded book."""
+        """Note what was traded of the makers' orders in an unfolded book.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Time of the quotes, Unix ms.
+        """
         left: dict[tuple[str, int], int] = {}
         for order in self.resting(quoted):
             key = (order.address, order.side)
@@ -473,13 +689,28 @@ class Quotes:
         for number, (maker, state) in enumerate(zip(self.makers, quoted.sim.makers, strict=True)):
             for side in (1, -1):
                 ladder = self.side(quoted, side, time, whole=True)
+                # What is missing of a maker's whole ladder was traded now or before. What was taken before is known.
                 whole = sum(steps for _, steps, of in ladder if of == number)
                 taken = whole - left.get((MAKERS[number], side), 0) - taken_of(state, side, time)
                 if taken > 0:
                     self.take(state, side, taken, time, maker)
 
     def take(self, state: MakerState, side: int, steps: int, time: int, maker: Maker) -> None:
-        """Record that `steps` more of a maker's side were taken. The maker refills it after `refill_ms`."""
+        """Record that more of a maker's side was taken.
+
+        Parameters
+        ----------
+        state : MakerState
+            State of the maker.
+        side : int
+            +1 for bids, −1 for asks.
+        steps : int
+            Steps that were taken.
+        time : int
+            Time of the quotes, Unix ms.
+        maker : Maker
+            Numbers of the maker. It refills the side after its `refill_ms`.
+        """
         taken = taken_of(state, side, time) + steps
         if side > 0:
             state.taken_bids, state.bids_until = taken, time + maker.refill_ms
@@ -488,7 +719,19 @@ class Quotes:
 
 
 def index_source(core: Core, code: int, time: int) -> tuple[int, int]:
-    """Return the next index price of a product in ticks, and 0 for the price of other venues: there are none."""
+    """Return the next index price of a product in ticks, and 0 for the price of other venues.
+
+    The simulated market has no other venues.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    code : int
+        Code of the product.
+    time : int
+        Instant of the tick, Unix ms.
+    """
     quotes = core.books.lazy
     quoted = quotes.products.get(code) if isinstance(quotes, Quotes) else None
     return (quotes.tick(quoted, time) if quoted is not None and isinstance(quotes, Quotes) else 0), 0

@@ -35,7 +35,13 @@ FINE = 1_000_000
 
 
 def attach(core: Core) -> None:
-    """Let the oracle follow the recorded market, where there is one."""
+    """Let the oracle follow the recorded market, where there is one.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose oracle follows the recorded market.
+    """
     if core.state.recorded is not None:
         core.price_source = _index
 
@@ -52,7 +58,26 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
 
 @controls("open_recorded")
 def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -> None:
-    """Begin a recorded market in products. `play_recorded` receives its changes."""
+    """Begin a recorded market.
+
+    `play_recorded` receives its changes.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    products : list of int
+        Codes of the recorded products. The other ones keep their market.
+    queue : str, optional
+        Queue model of users' orders, see `queues.queue_model` (default: "risk-averse").
+
+    Raises
+    ------
+    InputError
+        If the queue model is unknown.
+    Refused
+        If a product is unknown.
+    """
     queue_model(queue, 1.0)
     for code in products:
         core.product(code)
@@ -62,12 +87,21 @@ def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -
         lifecycle.cancel(core, account, order)
     core.state.recorded = RecordedMarket(sorted(products), queue)
     attach(core)
+    # At the same instants as the prices. The process runs after them, and so its marks win.
     core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
 
 
 @process("recorded")
 def keep_marks(core: Core, time: int) -> int | None:
-    """Set the recorded marks again after the venue has computed its own."""
+    """Set the recorded marks again after the venue has computed its own.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    time : int
+        Instant of the marks, Unix ms.
+    """
     recorded = core.state.recorded
     if recorded is None:
         return None
@@ -78,9 +112,24 @@ def keep_marks(core: Core, time: int) -> int | None:
 
 @controls("play_recorded")
 def play_recorded(core: Core, product: int, changes: list[list[int]], whole: bool = False) -> None:
-    """Apply changes of a recorded market in order, each [kind, side, price in ticks, steps]. See the kinds above.
+    """Apply changes of a recorded market, in order.
 
-    `whole` means that the levels are the whole book: recorded levels that are not among them are gone.
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : int
+        Code of a recorded product.
+    changes : list of list of int
+        [kind, side, price in ticks, steps]. Kinds are LEVEL, TRADE, MARK and INDEX. The side of a trade is the taker's.
+    whole : bool, optional
+        True says that the levels are the whole book: recorded levels that are not among them are gone (default:
+        `False`).
+
+    Raises
+    ------
+    Refused
+        If the product is not recorded, or a change is malformed. Nothing was applied then.
     """
     recorded = core.state.recorded
     if recorded is None or product not in recorded.products:
@@ -107,7 +156,17 @@ class _Player:
         self.model = queue_model(recorded.queue, float(self.product.step_size))
 
     def play(self, changes: list[list[int]], whole: bool) -> None:
-        """Apply the changes."""
+        """Apply the changes in order.
+
+        Parameters
+        ----------
+        changes : list of list of int
+            Each is [kind, side, price in ticks, steps].
+        whole : bool
+            Whether the levels are the whole book, so that others are gone.
+        """
+        # Levels that disappeared are removed before the new ones come, so that no old level stands in the way of a new
+        # price.
         if whole:
             named = {(side, price) for kind, side, price, _ in changes if kind == LEVEL}
             gone = [(o.side, o.price) for o in self.account.orders.values() if o.product == self.product.code]
@@ -142,6 +201,7 @@ class _Player:
             entry = self._entry(order, before)
             self.model.on_level(entry, before, steps)
             self._keep(order, entry)
+        # A level that is new or larger may reach users' orders on the other side. One that is gone may not.
         if steps:
             self._clear_crossed(side, price)
         if own is None:
@@ -151,6 +211,7 @@ class _Player:
             lifecycle.cancel(self.core, self.account, own)
         elif own.leaves != steps:
             lifecycle.take_from_resting(self.core, self.position, own, own.leaves - steps)
+            # The recorded order stands for all orders of its level, so its quantity follows.
             own.quantity = own.filled + steps
 
     def _clear_crossed(self, side: int, price: int) -> None:
@@ -169,6 +230,7 @@ class _Player:
         ladder = self.book.side(-taker)
         for level in list(ladder.within(price)):
             own, users = self._orders_at(-taker, level.price)
+            # A trade beyond a user's price has passed all that was ahead of it. At its price, the queue decides.
             for order in users:
                 if level.price == price:
                     entry = self._entry(order, own.leaves if own is not None else 0)
@@ -178,6 +240,7 @@ class _Player:
                     quantity = order.leaves
                 if quantity > 0:
                     left -= self._fill(order, quantity)
+        # The part that users' orders took was published with their fills.
         if left > 0:
             matching.publish_trade(self.core, self.product, taker, price, left)
 
@@ -226,10 +289,28 @@ def copy_account(
     leverages: list[list[int]] | None = None,
     hedge: bool = False,
 ) -> None:
-    """Give an account without positions a balance, positions and settings, against the recorded market, without fees.
+    """Give an account a balance, positions and settings, against the recorded market, without fees.
 
-    Amounts are in micro-USDC. A position is [product, side, steps, entry value, leverage in hundredths, 1 if isolated,
-    margin assigned]. `leverages` are [product, leverage in hundredths] of products without one.
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account that is copied, in any spelling.
+    balance : int
+        Cash in micro-USDC, without the margin of isolated positions.
+    positions : list of list of int
+        [product, side, steps, entry value in micro-USDC, leverage in hundredths, 1 if isolated, margin assigned in
+        micro-USDC].
+    leverages : list of list of int or None, optional
+        [product, leverage in hundredths] of products without a position (default: none).
+    hedge : bool, optional
+        True sets hedge mode. Two positions in one product set it too (default: `False`).
+
+    Raises
+    ------
+    Refused
+        If the account has positions, there is no recorded market, or a row is malformed.
     """
     account = core.account(arguments.address(address))
     if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
@@ -247,6 +328,7 @@ def copy_account(
         ledger.deposit(core, account, cash)
     elif cash < 0:
         ledger.withdraw(core, account, -cash)
+    # Both legs of one product exist in hedge mode only.
     if hedge or len({row[0] for row in positions}) < len(positions):
         account.position_mode = HEDGE
     for code, leverage in leverages or ():
@@ -277,10 +359,23 @@ def _copy_position(core: Core, account: VenueAccount, row: list[int]) -> None:
 
 @controls("copy_orders")
 def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Place orders of a followed venue for an account. Return why each could not be placed ("" if it was), `refusals`.
+    """Place orders of a followed venue for an account.
 
-    An order is an item as on the wire, with `ordId`, its id there. A `parentOrdId` is one of these ids. Conditional
-    orders, which a builder has placed there, are placed without a builder's fee.
+    Conditional orders, which a builder has placed there, are placed without a builder's fee.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account that is copied, in any spelling.
+    orders : list of dict of str to object
+        Items as on the wire, with `ordId`, the order's id there. A `parentOrdId` is one of these ids.
+
+    Returns
+    -------
+    dict of str to list of str
+        `refusals`: why each order could not be placed, "" if it was.
     """
     account = core.account(arguments.address(address))
     placed: dict[int, int] = {}

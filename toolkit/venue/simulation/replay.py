@@ -27,7 +27,25 @@ ENDLESS = 10**12
 
 
 class ReplayBar(NamedTuple):
-    """One bar as the core counts it: times in ms, prices in ticks, volume in steps (0 = not known)."""
+    """One bar as the core counts it.
+
+    Attributes
+    ----------
+    time : int
+        Start of the bar, Unix ms.
+    interval : int
+        Length in ms.
+    open : int
+        First price in ticks.
+    high : int
+        Highest price in ticks.
+    low : int
+        Lowest price in ticks.
+    close : int
+        Last price in ticks.
+    volume : int
+        Traded steps, 0 = not known.
+    """
 
     time: int
     interval: int
@@ -39,13 +57,29 @@ class ReplayBar(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The price of one product over time: increasing times in ms, prices in ticks, a straight line in between."""
+    """The price of one product over time, with a straight line between its points.
+
+    Attributes
+    ----------
+    times : sequence of int
+        Times of the points, Unix ms, increasing.
+    ticks : sequence of int
+        Prices of the points in ticks.
+    """
 
     times: Sequence[int]
     ticks: Sequence[int]
 
     def at(self, time: int) -> int:
-        """Return the price at a time. Before the first and after the last time it is constant."""
+        """Return the price at a time, in ticks.
+
+        Before the first and after the last time it is constant.
+
+        Parameters
+        ----------
+        time : int
+            The time, Unix ms.
+        """
         right = bisect_right(self.times, time)
         if right == 0:
             return self.ticks[0]
@@ -57,9 +91,16 @@ class Track(NamedTuple):
 
 
 class Replay:
-    """Tracks as the oracle's source. Products without one keep the simulated index.
+    """Tracks as the oracle's source.
+
+    Products without one keep the simulated index.
 
     The data is not part of the venue's state: after `revert` or `load`, `attach` it again.
+
+    Parameters
+    ----------
+    tracks : mapping of int to Track
+        Product code → its track.
     """
 
     def __init__(self, tracks: Mapping[int, Track]) -> None:
@@ -71,14 +112,27 @@ class Replay:
         return (track.at(time), 0) if track is not None else index_source(core, code, time)
 
     def attach(self, core: Core) -> None:
-        """Take over from the next prices on."""
+        """Take over from the next prices on.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
         core.price_source = self
 
 
 class House:
-    """The other side of every trade in a replay. It pays no fees and keeps no order history.
+    """The other side of every trade in a replay.
+
+    It pays no fees and keeps no order history.
 
     Quotes that were not filled leave no trace in the state, so it does not matter how often they are placed.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue. The house's account is opened in it.
     """
 
     def __init__(self, core: Core) -> None:
@@ -88,9 +142,24 @@ class House:
         self._quotes = 0
 
     def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:
-        """Place an order of `side` at `price`, behind others there. Remove it with `withdraw`."""
+        """Place an order behind others at its price.
+
+        Remove it with `withdraw`.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        side : int
+            +1 for a buy, −1 for a sell.
+        price : int
+            Limit in ticks.
+        quantity : int, optional
+            Steps (default: without a limit).
+        """
         self._quotes -= 1
         order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
+        # The last priority and not a new one: quotes must not use up numbers of the state.
         order.priority = self.core.state.last_priority
         lifecycle.count_resting(self.core, self._position(code), order, quantity)
         self.account.orders[order.id] = order
@@ -98,7 +167,13 @@ class House:
         return order
 
     def withdraw(self, quote: VenueOrder) -> None:
-        """Remove the open steps of a quote."""
+        """Remove the open steps of a quote.
+
+        Parameters
+        ----------
+        quote : VenueOrder
+            Order that `quote` returned. It may be filled.
+        """
         if quote.id in self.account.orders:
             self.core.books[quote.product].side(quote.side).remove(quote)
             lifecycle.count_resting(self.core, self._position(quote.product), quote, -quote.leaves)
@@ -107,7 +182,21 @@ class House:
             self._quotes = 0
 
     def hit(self, code: int, side: int, price: int, quantity: int) -> int:
-        """Trade up to `quantity` against the orders that rest at `price` or better. Return the filled steps."""
+        """Trade against the orders that rest at a price or better.
+
+        Return the filled steps.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        side : int
+            +1 buys from asks, −1 sells to bids.
+        price : int
+            Worst price in ticks.
+        quantity : int
+            Largest number of steps to trade.
+        """
         core, account = self.core, self.account
         order = VenueOrder(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
         position = self._position(code)

@@ -20,21 +20,47 @@ _OWN = ("prices", "market", "funding", "samples")
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Let a new venue pass time here. The participants have begun before."""
+    """Let a new venue pass time here.
+
+    The participants have begun before.
+
+    Parameters
+    ----------
+    core : Core
+        New state machine. It gets `pass_time`.
+    genesis : Genesis
+        How the venue begins.
+    """
     attach(core)
 
 
 def attach(core: Core) -> None:
-    """Let a core with a simulated market pass time here."""
+    """Let a core with a simulated market pass time here.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    """
     if participants.quotes_of(core) is not None:
         core.pass_time = pass_time
 
 
 def pass_time(core: Core, until: int) -> bool:
-    """Pass the time before the next instant that may affect others, to `until` (ms) at most. False if there is none.
+    """Pass the time before the next instant that may affect others.
 
-    Those are another process, a settlement of funding, and a taker that reaches a user's order. Time also does not pass
-    here while a user holds a position or waits behind a maker, a trigger waits, a book is unfolded or events are read.
+    Return False if there is none.
+
+    Those are another process, a settlement of funding, and a taker that reaches a user's order. Time does not pass here
+    either while a user holds a position or waits behind a maker. The same goes for a waiting trigger, an unfolded book,
+    and events that are read.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    until : int
+        Last time to pass, Unix ms.
     """
     # Second form: time that concerns no user
     state, quotes = core.state, participants.quotes_of(core)
@@ -46,6 +72,7 @@ def pass_time(core: Core, until: int) -> bool:
     if first > limit or not _undisturbed(core, quotes) or equity_curve.to_sample(core):
         return False
     following = participants.next_due(quotes, state.time)
+    # The processes would run at other instants, for example after `stand_still`. They then run themselves.
     if schedule.get("funding") != first or schedule.get("market") != following:
         return False
     for code, quoted in quotes.products.items():
@@ -53,6 +80,8 @@ def pass_time(core: Core, until: int) -> bool:
     ticks, tick = dict.fromkeys(quotes.products, first), first
     orders = [(quoted.next_time, rank, quoted) for rank, quoted in enumerate(quotes.products.values())]
     heapify(orders)
+    # Orders of all products by time. At an order of a tick's own instant the processes take over, because prices come
+    # first.
     while (due := orders[0][0]) <= limit and (due - first) % interval:
         _, rank, quoted = orders[0]
         if ticks[quoted.code] < due:
@@ -63,6 +92,7 @@ def pass_time(core: Core, until: int) -> bool:
                 break
             quotes.pass_order(quoted)
         else:
+            # The rank keeps products of one instant in the order of the processes.
             heapreplace(orders, (quoted.next_time, rank, quoted))
             continue
         break

@@ -28,7 +28,24 @@ from .placing import Item, accepted, batch_outcome, check_value, fit_to_position
 
 @handles("replaceOrder")
 def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Change the price, quantity or trigger of a live order. A refused replacement leaves it unchanged."""
+    """Change the price, quantity or trigger of a live order.
+
+    A refused replacement leaves it unchanged.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        symbolCode, ordId or clOrdId, and the new fields of the order.
+
+    Raises
+    ------
+    Refused
+        If the order is unknown, or the new fields do not fit.
+    """
     order = find(core, context.account, action)
     try:
         replace(core, context.account, order, action)
@@ -39,7 +56,17 @@ def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @handles("cancelOrder")
 def cancel_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Cancel every item independently of the others."""
+    """Cancel every item independently of the others.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        The items in `cancels`.
+    """
     results = []
     for item in action["cancels"]:
         try:
@@ -54,7 +81,17 @@ def cancel_orders(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @handles("cancelAll")
 def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
-    """Cancel all orders of one product: the waiting ones with conditionalOrder, else the others."""
+    """Cancel all orders of one product: the waiting ones with conditionalOrder, else the others.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        symbolCode, and conditionalOrder for the orders that wait for a trigger.
+    """
     code, waiting = core.product(int(action["symbolCode"])).code, bool(action.get("conditionalOrder", False))
     account, results = context.account, []
     for order in list(account.orders.values()):
@@ -66,7 +103,24 @@ def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Ou
 
 
 def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
-    """Return the live order that an item names by ordId or clOrdId (both: they must agree). Raises Refused."""
+    """Return the live order that an item names by ordId or clOrdId.
+
+    If it has both, they must agree.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that the order belongs to.
+    item : Item
+        symbolCode with ordId or clOrdId, as on the wire.
+
+    Raises
+    ------
+    Refused
+        If the account has no such open order. The reason says how it ended.
+    """
     code = int(item["symbolCode"])
     order_id, client_id = (int(item.get(name) or 0) for name in ("ordId", "clOrdId"))
     product = core.product(code)
@@ -84,10 +138,26 @@ def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
 
 
 def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) -> None:
-    """Replace a live order. It keeps its place only when the price is unchanged and the quantity falls.
+    """Replace a live order.
 
-    ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type can't change, nor the
-    trigger of an order that has triggered. Raises Refused before anything changed.
+    It keeps its place only when the price is unchanged and the quantity falls. Side, type, reduce-only option and
+    trigger type can't change, nor the trigger of an order that has triggered.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that the order belongs to.
+    order : VenueOrder
+        Live order.
+    item : Item
+        New fields as on the wire. ordQty is the new total, with the filled part.
+
+    Raises
+    ------
+    Refused
+        Before anything has changed.
     """
     if order.waiting and order.triggered:
         reason = "it has triggered and is tried at every price. Cancel it and place another"
@@ -197,7 +267,15 @@ def _ending(core: Core, account: VenueAccount, order_id: int, client_id: int) ->
 
 @post_command("triggers")
 def run_triggers(core: Core) -> bool:
-    """Trigger every order whose trigger price a trade has reached or a price reaches now. Repeat, as each may trade."""
+    """Trigger every order whose trigger price a trade has reached or a price reaches now.
+
+    It repeats until none is left, as each may trade.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue. The queue of each product that is not paused is read.
+    """
     accounts = core.state.accounts
     again, fired = True, False  # one that was triggered may rest in a book, which the market's hook must see
     while again:
@@ -205,6 +283,7 @@ def run_triggers(core: Core) -> bool:
         for code, triggers in core.triggers.items():
             if not (triggers.entries or triggers.met or triggers.retrying):
                 continue
+            # Rebuilding costs a pass over all orders, so it waits until stale entries are the larger part.
             if triggers.entries > triggers.limit:  # most entries are stale
                 live = [order for account in accounts.values() for order in account.orders.values()]
                 triggers.rebuild([o for o in live if o.product == code and o.waiting and o.armed])
@@ -216,6 +295,7 @@ def run_triggers(core: Core) -> bool:
                 price_ticks = reference_price(market, by)
                 due += [(*entry, price_ticks) for entry in triggers.due(by, price_ticks)]
             due += _retries(core, triggers, market)
+            # Sorted by id, which is the age. The heaps give entries in the order of their prices.
             for order_id, address, trigger, price_ticks in sorted(due):
                 account = accounts[address]
                 order = account.orders.get(order_id)
@@ -242,8 +322,21 @@ def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[
 
 
 def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
-    """Trigger a waiting order at a price, or try it again: fit it to its position, check it, and match it."""
+    """Trigger a waiting order, or try it again: fit it to its position, check it, and match it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that the order belongs to.
+    order : VenueOrder
+        Order that waits, or a market exit that found nothing before.
+    price_ticks : int
+        Price in ticks that it triggers at.
+    """
     position = account.positions[order.product]
+    # Before the exit is sized, because cancelling the main order may change what the account holds.
     for other in _cancelled_by(account, order):
         lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
     again, order.triggered = order.triggered, True
@@ -252,6 +345,7 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
     if order.reducing:
         _fit_position(core, account, order)
     limit_ticks = order.price or slippage_limit(core, order, price_ticks)
+    # A retry records nothing here. It would add an event at every price.
     if not again:
         lifecycle.record(core, account, order, "triggered")
     refusal = ""
@@ -269,7 +363,15 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
 
 
 def crosses(core: Core, order: VenueOrder) -> bool:
-    """Return whether a limit order would match immediately."""
+    """Return whether a limit order would match immediately.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    order : VenueOrder
+        Order with a limit price.
+    """
     best = core.books[order.product].side(-order.side).best
     return best > 0 and (best - order.price) * order.side <= 0
 
@@ -292,6 +394,8 @@ def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
     leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
     assert leg is not None
     most_steps = size_steps = leg.size
+    # The quantity of a whole-position exit is only known now. The mark remains, because a later try closes what is then
+    # held.
     order.whole = order.whole or not order.quantity
     if order.whole:
         order.quantity, order.leaves = order.filled + size_steps, size_steps

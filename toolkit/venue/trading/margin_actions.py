@@ -26,9 +26,23 @@ from .lifecycle import position_of
 
 @handles("setLeverage")
 def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Set the leverage of a product, within its own limit and that of the tier of its position and orders.
+    """Set the leverage of a product, within its limit and that of the tier of its position and orders.
 
     Lower leverage needs more margin: equity must cover it. An isolated position takes the difference from the balance.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        symbolCode, and leverage as decimal text.
+
+    Raises
+    ------
+    Refused
+        If the leverage is too high, or equity does not cover the margin.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     leverage = int(Decimal(action["leverage"]) * 100)
@@ -37,6 +51,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     reach = Decimal(_reach(core, account, position)) / MICRO
     for failure in check_leverage(product, Decimal(action["leverage"]), reach):
         raise Refused(TxCode.LEVERAGE_TOO_HIGH, failure.message)
+    # The new leverage is set before the check, so that the one formula of margin judges it. A refusal sets it back.
     before, position.leverage = position.leverage, leverage
     need = 0
     if position.mode == ISOLATED:
@@ -46,6 +61,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     if leverage < before and free < need:
         position.leverage = before
         raise _short(need - free, f"leverage {leverage_text(leverage)} on {product.symbol}")
+    # Higher leverage frees nothing from an isolated position: its owner takes the margin out with assignPosMargin.
     if leverage < before:
         ledger.assign(core, account, position, need)
     _changed(core, account, position)
@@ -57,6 +73,20 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
 
     To isolated, it takes its initial margin and its unrealised loss from the balance. To cross, it returns all its
     margin. The balance that remains on cross must cover the initial margin there.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        symbolCode, and marginMode CROSS or ISOLATED.
+
+    Raises
+    ------
+    Refused
+        If the product only allows isolated margin, or equity does not cover the margin.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
@@ -82,7 +112,24 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
 
 @handles("assignPosMargin")
 def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> None:
-    """Add margin to an isolated position from the withdrawable balance, or remove (negative) what it does not need."""
+    """Add margin to an isolated position, or remove what it does not need.
+
+    It comes from the withdrawable balance.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account and transaction of the request.
+    action : dict of str to object
+        symbolCode, and assignedPosMargin in USDC. A negative amount removes margin.
+
+    Raises
+    ------
+    Refused
+        If the position is not isolated or not open, or the amount is not free.
+    """
     account, product = context.account, core.product(int(action["symbolCode"]))
     amount = micro(action["assignedPosMargin"], "assignedPosMargin")
     position = position_of(core, account, product)
@@ -105,7 +152,27 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @controls("set_position_mode")
 def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
-    """Set the position mode of a whole account to ONE_WAY or HEDGE. Refused while it has positions or orders."""
+    """Set the position mode of a whole account.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Address of the account, which is opened when it is new.
+    mode : {"ONE_WAY", "HEDGE"}
+        The new mode.
+
+    Returns
+    -------
+    dict of str to str
+        `address` and `mode`.
+
+    Raises
+    ------
+    Refused
+        If the account has positions or orders, or the mode is unknown.
+    """
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
         raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known. There are ONE_WAY and HEDGE")

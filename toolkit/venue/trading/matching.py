@@ -36,16 +36,34 @@ from .lifecycle import position_of
 
 
 def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
-    """Match a live order at `limit_ticks` or better. The rest is added to the book or cancelled, by time in force."""
+    """Match a live order with the book.
+
+    The rest is added to the book or cancelled, by time in force.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account of the order.
+    position : Position
+        Position of the account in the order's product.
+    order : VenueOrder
+        Live order, checked and accepted.
+    limit_ticks : int
+        Worst price that it accepts, in ticks.
+    """
     if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
         return
     leg = position.short if order.side > 0 else position.long
+    # Read before the matching, which may close the leg.
     covered = leg.size and account.position_mode != HEDGE
     book = core.books[order.product]
     # most orders meet no one: they skip the matching
     stopped = ""
     if 0 < book.asks.best <= limit_ticks if order.side > 0 else book.bids.best >= limit_ticks:
         stopped = match(core, account, position, order, limit_ticks)
+    # A filled order may still be CANCELED: one that was reduced to its position has traded less than it ordered.
     if not order.leaves:
         _end_filled(core, account, position, order)
     elif order.price and (order.tif == GTC or order.tif == POST_ONLY) and not stopped:
@@ -72,15 +90,34 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
         reason = f"FOK: {there} of {wanted} can be filled at {product.price_text(limit_ticks)} or better"
         lifecycle.cancel_or_retry(core, account, order, reason)
         return False
+    # Done before the first trade. A maker that had to be reduced in the middle would leave the FOK order half filled.
     for maker, excess_steps, why in without_margin:
         lifecycle.reduce_or_cancel(core, core.state.accounts[maker.address], maker, excess_steps, why)
     return True
 
 
 def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> str:
-    """Trade an order against the other side of the book while prices are at `limit_ticks` or better.
+    """Trade an order against the other side of the book, while prices are at its limit or better.
 
     Return why it stopped before that (its account can bear no more, see `solvency`), "" if it did not.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account of the order.
+    position : Position
+        Position of the account in the order's product.
+    order : VenueOrder
+        Order that takes.
+    limit_ticks : int
+        Worst price that it accepts, in ticks.
+
+    Returns
+    -------
+    str
+        Why it stopped before that (its account can bear no more, see `solvency`), "" if it did not.
     """
     side, stopped = order.side, ""
     ladder = core.books[order.product].side(-side)
@@ -88,7 +125,10 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         price_ticks = ladder.best
         if not price_ticks or (price_ticks > limit_ticks if side > 0 else price_ticks < limit_ticks):
             break
+        # Looked up again for each fill, because a fill can cancel other orders of the level: reduce-only ones, exits
+        # and own ones.
         maker = next(iter(ladder.levels[price_ticks].orders.values()))
+        # The resting order goes and the taker trades on, so that no account trades with itself.
         if maker.address == order.address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: order {order.id} is of the same account")
         else:
@@ -104,6 +144,19 @@ def fill_maker(core: Core, account: VenueAccount, position: Position, order: Ven
     """Trade the open steps of a live order against one resting order anywhere in the book, at its price.
 
     For counterparties that know which order they meet.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account of the order.
+    position : Position
+        Position of the account in the order's product.
+    order : VenueOrder
+        Live order that takes.
+    maker : VenueOrder
+        Resting order of another account. The trade is at its price.
     """
     _fill(core, account, position, order, maker)
     if core.risk_index.loosened:
@@ -124,6 +177,7 @@ def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrd
     price_ticks, leaves = maker.price, maker.leaves
     steps = leaves if leaves < order.leaves else order.leaves
     if order.tif != FOK:
+        # Taker and maker are limited in turn, because a fill must leave neither with a debt.
         steps = solvency.bearable_steps(core, position, order, steps, price_ticks, TAKER)
         if not steps:
             return solvency.beyond_means(core, position, order)
@@ -133,6 +187,8 @@ def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrd
             steps = fits
             if not steps:
                 return ""
+    # Leaves go down before the booking. What the booking triggers, such as shrinking reduce-only orders, must see what
+    # is really open.
     order.leaves -= steps
     lifecycle.take_from_resting(core, maker_position, maker, steps)
     trade = publish_trade(core, product, order.side, price_ticks, steps)
@@ -187,11 +243,33 @@ def trade_off_book(
     *,
     opens: bool = False,
 ) -> tuple[VenueOrder, VenueOrder]:
-    """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION). Return both orders.
+    """Trade between two accounts outside the book.
 
-    `closing` is the account that closes (its counterparty closes too where it holds the opposite leg), unless it
-    `opens`, which in hedge mode leaves its opposite leg alone. Orders of either account that could only reduce a closed
-    position are reduced or cancelled. There is no public trade, so the last price stays.
+    Return the buyer's and the seller's order.
+
+    The counterparty of `closing` closes too where it holds the opposite leg. Orders of either account that could only
+    reduce a closed position are reduced or cancelled. There is no public trade, so the last price stays.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : VenueProduct
+        Product that is traded.
+    buyer : VenueAccount
+        Account that buys.
+    seller : VenueAccount
+        Account that sells.
+    steps : int
+        Steps of the trade.
+    price_ticks : int
+        Price in ticks.
+    kind : int
+        Type of both orders: ADL or LIQUIDATION.
+    closing : VenueAccount
+        The one of both that closes, and is the taker.
+    opens : bool, optional
+        True if `closing` opens instead. In hedge mode its opposite leg is then left alone (default: `False`).
     """
     state, code = core.state, product.code
     sides: list[tuple[VenueAccount, Position, VenueOrder]] = []
@@ -199,11 +277,14 @@ def trade_off_book(
         position = position_of(core, account, product)
         leg = position.short if side > 0 else position.long
         opening = opens and account is closing
+        # In one-way mode a trade closes by itself. In hedge mode the order must say so.
         closes = account.position_mode == HEDGE and leg.size >= steps and not opening
         order = VenueOrder(0, account.address, code, side, closes, kind, IOC, 0, price_ticks, steps, steps)
         lifecycle.accept(core, account, position, order)
+        # Both orders exist before either is booked, so that ids and ledger entries follow each other as in the book.
         sides.append((account, position, order))
     state.last_exec += 1
+    # A record for `settle` only, it is not published: an imposed price must not become the last price.
     trade = PublicTrade(state.last_exec, state.time, code, 1, price_ticks, steps, "")
     for account, position, order in sides:
         order.leaves = 0
@@ -221,6 +302,7 @@ class _Party:
     def __init__(self, account: VenueAccount, order: VenueOrder, role: int) -> None:
         self.account, self.role = account, role
         held, side = account.positions[order.product], order.side
+        # A copy on which the fills are tried. The account's own position changes only if the whole order can fill.
         self.position = replace(held, long=replace(held.long), short=replace(held.short))
         self.brought = 0
         self.orders: dict[int, int] = {}
@@ -233,12 +315,32 @@ class _Party:
             }
 
     def closable(self, order: VenueOrder) -> int:
-        """Return how many steps of an order would close."""
+        """Return how many steps of an order would close.
+
+        Parameters
+        ----------
+        order : VenueOrder
+            Order of this side.
+        """
         leg = self.position.short if order.side > 0 else self.position.long
         return leg.size if order.reducing or self.account.position_mode != HEDGE else 0
 
     def fill(self, core: Core, order: VenueOrder, most_steps: int, price_ticks: int) -> int:
-        """Fill up to `most_steps` of an order at a price. Return how many."""
+        """Fill steps of an order at a price.
+
+        Return how many.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        order : VenueOrder
+            Order of this side.
+        most_steps : int
+            Most steps to fill.
+        price_ticks : int
+            Price in ticks.
+        """
         covered = order.reducing and order.id in self.orders
         filled = min(most_steps, self.orders[order.id] if covered else order.leaves)
         self._settle(core, order, filled, min(filled, self.closable(order)), price_ticks)
@@ -293,12 +395,14 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
     for level in ladder.within(limit_ticks):
         for resting in level.orders.values():
             address = resting.address
+            # Own orders are cancelled by the matching, so they add nothing.
             if address == order.address:
                 continue
             maker = makers.get(address)
             if maker is None:
                 maker = makers[address] = _Party(accounts[address], resting, MAKER)
             most, price = min(wanted - found, resting.leaves), resting.price
+            # The taker's account can bear no more at this price, and later levels are worse.
             if solvency.bearable_steps(core, taker.position, order, most, price, TAKER, taker.brought) < most:
                 return found, too_large
             fits, why = _maker_steps(core, maker.account, maker.position, resting, most, maker.brought)
@@ -316,14 +420,28 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
 def publish_trade(
     core: Core, product: VenueProduct, side: int, price_ticks: int, steps: int, tx_hash: str | None = None
 ) -> PublicTrade:
-    """Record a public trade with its candle, and return it. `side` is the taker's.
+    """Record a public trade with its candle, and return it.
 
-    If `tx_hash` is "", `PublicTrade.hash` computes it. None is that of the present transaction.
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    product : VenueProduct
+        Product that is traded.
+    side : int
+        Side of the taker: +1 buys, −1 sells.
+    price_ticks : int
+        Price in ticks.
+    steps : int
+        Steps of the trade.
+    tx_hash : str or None, optional
+        Hash of the transaction (default: `None`, that of the present one). With "", `PublicTrade.hash` computes it.
     """
     state = core.state
     code, time, value_micro = product.code, state.time, price_ticks * steps * product.unit
     market = state.markets[code]
     state.last_exec = exec_id = state.last_exec + 1
+    # The last price changes with each fill, so triggers by last price see every one, not only the last of a request.
     market.last = price_ticks
     market.trades += 1
     triggers = core.triggers[code]
@@ -356,7 +474,23 @@ def publish_trade(
 def settle(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, trade: PublicTrade, role: int
 ) -> None:
-    """Book one side of a trade, public or not. `order.leaves` has gone down already."""
+    """Book one side of a trade, public or not.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account of the order.
+    position : Position
+        Position of the account in the order's product.
+    order : VenueOrder
+        Order of this side. Its leaves have gone down already.
+    trade : PublicTrade
+        The trade, with price in ticks and steps.
+    role : int
+        MAKER or TAKER.
+    """
     side, state, code = order.side, core.state, order.product
     product, price_ticks, steps = core.products[code], trade.price, trade.quantity
     value_micro = price_ticks * steps * product.unit
@@ -368,6 +502,7 @@ def settle(
     if size_before and (order.closing or account.position_mode != HEDGE):
         closed, close_value = steps, value_micro
         if size_before < steps:  # the order flips the position: close it, and open the rest
+            # Values are exact products, so both parts add up to the value of the fill without a rounding.
             closed, close_value = size_before, size_before * price_ticks * product.unit
         opened, open_value = steps - closed, value_micro - close_value
         pnl = against.close(closed, close_value, side < 0)
@@ -379,9 +514,11 @@ def settle(
     state.markets[code].open_interest += opened if side > 0 else -closed  # counts the longs
     # the risk index: whom the liquidation check must look at, and who holds a position
     core.risk_index.touched[account.address] = account
+    # Equality means that the leg was flat before. In all other cases the index of holders is right already.
     if into.size == opened:
         if opened or not against.size:
             core.risk_index.note(code, account, opened > 0)
+    # Fees are charged after the PnL is realised and before margin moves: an isolated position answers for its own fees.
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
         closed_entry, gained = entry_before - against.value, pnl - close_fee - builder_fee
@@ -390,6 +527,7 @@ def settle(
     against.fees += close_fee
     position.fees += open_fee + close_fee
     position.updated = account.updated = order.updated = trade.time
+    # Liquidations and deleveraging are not orders of the account.
     if order.type < ADL:
         position.traded = trade.time
     order.filled += steps
@@ -408,8 +546,10 @@ def settle(
         lifecycle.record(core, account, order, "", fill)
         if core.recording:
             core.events.append(AccountChanged(order.address))
+    # After the fill is recorded, so that its event precedes those of the orders that it arms or cancels.
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
+    # Last, because it may cancel orders, and these events must follow the fill.
     if closed:
         _cut_orders_of_leg(core, account, position, order, against, role)
 

@@ -25,12 +25,19 @@ Item = Mapping[str, Any]
 
 
 def attach(core: Core) -> None:
-    """Rebuild the books and the trigger queues from the accounts' live orders."""
+    """Rebuild the books and the trigger queues from the accounts' live orders.
+
+    Parameters
+    ----------
+    core : Core
+        State machine whose books and queues are built from its state.
+    """
     for code in core.products:
         core.books[code] = Book(code)
         core.triggers[code] = Triggers()
     live = [order for account in core.state.accounts.values() for order in account.orders.values()]
     # the order of acceptance decides about priority within a level
+    # Accounts are in the order of their creation, which says nothing about time priority.
     for order in sorted((order for order in live if order.priority), key=lambda order: order.priority):
         core.books[order.product].side(order.side).add(order)
     for order in live:
@@ -39,19 +46,36 @@ def attach(core: Core) -> None:
 
 
 def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
-    """Place one order item (wire names) for `context.account`. Return it as it is after matching.
+    """Place one order for the account of a request.
 
-    With a builder in the context it is a builder order, which may have the STOP_* and TAKE_PROFIT_* types. Raises
-    Refused before anything changed.
+    Return it as it is after matching.
+
+    With a builder in the context it is a builder order, which may have the STOP_* and TAKE_PROFIT_* types.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, transaction and builder of the request.
+    item : Item
+        One order as on the wire.
+
+    Raises
+    ------
+    Refused
+        Before anything has changed.
     """
     account = context.account
     entry_ticks = entry_price(account, item) if item.get("parentOrdId") else 0
     product, spec = read(core, account, item, bool(context.builder), entry_ticks)
+    # Opened only now: a request that breaks a rule of `checks` leaves no empty position.
     position = account.positions.get(product.code) or position_of(core, account, product)
     order = _make_order(account, product, spec)
     if context.builder:
         order.builder, order.builder_rate = context.builder, context.builder_rate
     main = parent_of(account, order) if order.parent else None
+    # Everything that can refuse comes before `accept`, the first call that changes the state.
     limit_ticks = admit(core, account, order, main)
     if main is not None:
         join(position, main, order)
@@ -63,7 +87,19 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
 
 @handles("placeOrder")
 def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
-    """Place every item independently, with a result for each: a refused one is recorded, and affects no other."""
+    """Place every item independently, with a result for each.
+
+    A refused one is recorded, and affects no other.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, transaction and builder of the request.
+    action : mapping of str to object
+        The items in `orders`.
+    """
     results = []
     for item in action["orders"]:
         try:
@@ -75,9 +111,23 @@ def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) ->
 
 @handles("placeBracketOrder")
 def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
-    """Place a main order (the first item) with its TP and/or SL orders, all or nothing.
+    """Place a main order with its TP and SL orders, all or nothing.
 
     Raises Refused when any of them can't be placed.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, transaction and builder of the request.
+    action : mapping of str to object
+        The items in `orders`. The first is the main order, one or two exits follow.
+
+    Raises
+    ------
+    Refused
+        If any of them can't be placed. The reason names the item.
     """
     account, items = context.account, action["orders"]
     at = 0  # the item that is looked at, for the message of a refusal
@@ -95,6 +145,7 @@ def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any])
         at = 0
         check_children(account, main, children)
     except Refused as refusal:
+        # Every item gets a record with the reason of the one that failed, since none was placed.
         for item in items:
             reject_item(core, context, item, refusal)
         raise Refused(refusal.code, f"orders[{at}]: {refusal.reason}. Nothing of the bracket was placed") from None
@@ -123,9 +174,33 @@ def submit(
 ) -> VenueOrder:
     """Place an order for the venue itself: simulated participants, interventions, backtests.
 
-    Without a price it is a market order. The caller keeps the pre-trade rules of `checks`. The rules that need the
-    account are checked here. `bound_ticks` is the worst price of a market order (default: by the usual slippage).
-    Raises Refused before anything changed.
+    The caller keeps the pre-trade rules of `checks`. The rules that need the account are checked here.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places the order.
+    product : VenueProduct
+        Product that is traded.
+    side : int
+        +1 for a buy, −1 for a sell.
+    steps : int
+        Steps of the order.
+    price_ticks : int, optional
+        Limit in ticks. 0 is a market order (default: 0).
+    tif : int, optional
+        Member of TimeInForce (default: GTC).
+    reduce : int, optional
+        0, or REDUCE_ONLY (default: 0).
+    bound_ticks : int, optional
+        Worst price of a market order in ticks (default: 0, by the usual slippage).
+
+    Raises
+    ------
+    Refused
+        Before anything has changed.
     """
     position = position_of(core, account, product)
     kind = LIMIT if price_ticks else MARKET
@@ -139,11 +214,29 @@ def submit(
 def close_out(
     core: Core, account: VenueAccount, product: VenueProduct, side: int, steps: int, limit_ticks: int, kind: int
 ) -> VenueOrder:
-    """Close a part of a position in the book at `limit_ticks` or better, as an order of type `kind` (LIQUIDATION).
+    """Close a part of a position in the book, as an order of the venue.
 
     The steps that the book does not fill are cancelled. No rule is checked. The position must be that large.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places the order.
+    product : VenueProduct
+        Product that is traded.
+    side : int
+        Side of the order: +1 closes a short.
+    steps : int
+        Steps of the order.
+    limit_ticks : int
+        Worst price in ticks.
+    kind : int
+        Type of the order, LIQUIDATION.
     """
     position = position_of(core, account, product)
+    # Only in hedge mode there is no leg to close without saying so.
     closing = closing_leg(account, position, side, False) is None
     order = VenueOrder(
         0, account.address, product.code, side, closing, kind, IOC, REDUCE_ONLY, limit_ticks, steps, steps
@@ -158,8 +251,25 @@ def read(
 ) -> tuple[VenueProduct, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
-    `builder` allows conditional types. `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the
-    present price. `old` is the order that the item replaces. Refused names all broken rules.
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places the order.
+    item : Item
+        One order as on the wire.
+    builder : bool
+        True allows the conditional types of builder orders.
+    entry_ticks : int, optional
+        Price in ticks that the trigger of an exit is compared with (default: 0, the present price).
+    old : VenueOrder or None, optional
+        Order that the item replaces (default: none).
+
+    Raises
+    ------
+    Refused
+        If the product is paused, or a rule of `checks` is broken. The reason names all broken rules.
     """
     product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
     code = product.code
@@ -191,11 +301,31 @@ def read(
 def admit(
     core: Core, account: VenueAccount, order: VenueOrder, main: VenueOrder | None = None, bound_ticks: int = 0
 ) -> int:
-    """Check an order against the rules that need its account. Return the worst price it may trade at, ticks.
+    """Check an order against the rules that need its account.
 
-    `main` is the open main order of an exit, `bound_ticks` the worst price of a market order (0 = by its slippage).
-    Reduces `order.leaves` of a reduce-only order to what it may close. Raises Refused. Changes nothing else.
+    Return the worst price it may trade at, in ticks.
+
+    It reduces `order.leaves` of a reduce-only order to what it may close. It changes nothing else.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places the order.
+    order : VenueOrder
+        The order, not yet accepted.
+    main : VenueOrder or None, optional
+        Open main order of an exit (default: none).
+    bound_ticks : int, optional
+        Worst price of a market order in ticks (default: 0, by its slippage).
+
+    Raises
+    ------
+    Refused
+        If a rule is broken.
     """
+    # A clOrdId may be used again once its order has ended.
     if order.client_id and order.client_id in account.client_ids:
         other = account.client_ids[order.client_id]
         raise Refused(TxCode.CLIENT_ID_IN_USE, f"clOrdId {order.client_id} is in use by the open order {other}")
@@ -219,9 +349,25 @@ def admit(
 
 
 def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
-    """Reduce a reduce-only order to the position it may close. Refused when there is nothing to close.
+    """Reduce a reduce-only order to the position it may close.
 
-    An order for the whole rest of a position is exempt from the minimum value, which is taken at `price_ticks` [L].
+    An order for the whole rest of a position is exempt from the minimum value [L].
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    account : VenueAccount
+        Account that places the order.
+    order : VenueOrder
+        Order that may only reduce. Its leaves are changed.
+    price_ticks : int
+        Price in ticks at which the minimum value is taken.
+
+    Raises
+    ------
+    Refused
+        If there is nothing to close, or a part that is worth too little.
     """
     product, position = core.products[order.product], account.positions[order.product]
     leg = closing_leg(account, position, order.side, order.closing)
@@ -257,7 +403,22 @@ def fit_to_position(core: Core, account: VenueAccount, order: VenueOrder, price_
 
 
 def check_value(product: VenueProduct, price_ticks: int, steps: int) -> None:
-    """Refuse an order for a part of a position that is below the product's minimum value."""
+    """Refuse an order for a part of a position that is below the product's minimum value.
+
+    Parameters
+    ----------
+    product : VenueProduct
+        Product that is traded.
+    price_ticks : int
+        Price in ticks.
+    steps : int
+        Steps of the order.
+
+    Raises
+    ------
+    Refused
+        If it is.
+    """
     if price_ticks * steps * product.unit < product.min_value:
         failure = min_value_failure(product, price_ticks, steps)
         raise Refused(TxCode.MIN_VALUE, f"{failure.message}, or the whole position")
@@ -299,18 +460,44 @@ def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: Item
 
 
 def accepted(order: VenueOrder) -> dict[str, Any]:
-    """Return the result of an item that was accepted."""
+    """Return the result of an item that was accepted.
+
+    Parameters
+    ----------
+    order : VenueOrder
+        Order with its id.
+    """
     client_id = str(order.client_id) if order.client_id else None
     return {"clOrdId": client_id, "ordId": str(order.id), "txCode": 0, "txMsg": "success"}
 
 
 def id_text(value: object) -> str | None:
-    """Return an id of a request as text, None if it has none."""
+    """Return an id of a request as text, None if it has none.
+
+    Parameters
+    ----------
+    value : object
+        clOrdId or ordId as on the wire. `None`, 0 and "" are none.
+    """
     return None if value in (None, 0, "") else str(value)
 
 
 def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
-    """Record a refused order if its product is known. Return its result."""
+    """Record a refused order if its product is known.
+
+    Return its result.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    context : ActionContext
+        Account, transaction and builder of the request.
+    item : Item
+        One order as on the wire.
+    refusal : Refused
+        Code and reason.
+    """
     order_id, product = None, core.products.get(int(item["symbolCode"]))
     if product is not None:
         order = _make_order(context.account, product, read_order(product, item, builder=True))
@@ -321,7 +508,15 @@ def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused
 
 
 def batch_outcome(results: list[dict[str, Any]], field: str) -> Outcome:
-    """Return the outcome of a batch: all accepted, or which were not and why."""
+    """Return the outcome of a batch: all accepted, or which were not and why.
+
+    Parameters
+    ----------
+    results : list of dict of str to object
+        Results of the items, in their order.
+    field : str
+        Name of the list in the action, for the message.
+    """
     refused = [(at, result) for at, result in enumerate(results) if result["txCode"]]
     if not refused:
         return Outcome(data={"results": results})

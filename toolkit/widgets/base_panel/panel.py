@@ -55,7 +55,15 @@ def parts() -> Iterator[None]:
 
 
 def module(*names: str) -> str:
-    """Return these files of `toolkit/widgets` joined to an ES module of one scope, without a build step or network."""
+    """Return files of `toolkit/widgets` joined to an ES module of one scope.
+
+    It needs no build step and no network.
+
+    Parameters
+    ----------
+    *names : str
+        Files below `toolkit/widgets`, in order.
+    """
     return "\n".join(_WIDGETS.joinpath(*name.split("/")).read_text(encoding="utf-8") for name in names)
 
 
@@ -64,8 +72,19 @@ class Panel(anywidget.AnyWidget):
 
     It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
     or the session. It may be displayed any number of times. It pauses once its last view is gone, and continues with
-    another display. `refresh()` updates it once. In a notebook it stops then if its cell has been run again and no name
-    has it. Amounts in `view` are decimal text.
+    another display.
+
+    `refresh()` updates it once. In a notebook it stops if its cell has been run again and no name has it. Amounts in
+    `view` are decimal text.
+
+    Parameters
+    ----------
+    session : Session
+        Session whose data it shows.
+    subject : str, optional
+        What it shows, for its repr, such as a symbol (default: "").
+    **traits : object
+        First values of its traits.
     """
 
     _css = module("base_panel/panel.css")
@@ -102,6 +121,7 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
         self._session = session
         self._beaten = self._pictured = 0.0
+        # Reentrant, because setting a trait in a refresh calls observers that may refresh again.
         self._guard = threading.RLock()
         self._lives: list[Any] = []
         self._needed: list[Any] = []
@@ -109,12 +129,15 @@ class Panel(anywidget.AnyWidget):
         self._stopped = self._failed = self._begun = False
         self._views = 0
         self._replaced = False
+        # Before the base class, which already asks for the state of the panel.
         self._watch = SessionWatch.join(session, self)
         super().__init__(colors=dict(Panel.theme_colors), **traits)
         self.on_msg(self._on_message)
+        # Panels are made on the thread of the kernel, which has the running loop.
         KERNEL_LOOP.attach()
         Panel.open_panels[self] = None
         session._panels.add(self)
+        # A cell that is run again makes a new panel. The old one would follow the feed without a view.
         follow_cells(self, Panel._look_after_cell)
 
     def _make_view(self) -> dict[str, Any]:
@@ -143,6 +166,7 @@ class Panel(anywidget.AnyWidget):
             self._lives.append(live)
             if needed:
                 self._needed.append(live)
+            # Updates only request a refresh: a book changes far more often than a display shows.
             live.on_update(self._on_change)
             live.on_state(self._on_change)
 
@@ -157,7 +181,10 @@ class Panel(anywidget.AnyWidget):
         REFRESHER.request(self)
 
     def refresh(self) -> None:
-        """Update view and lock now. Errors are shown in `problem`, never raised."""
+        """Update view and lock now.
+
+        Errors are shown in `problem`, never raised.
+        """
         # The refresher's thread and the caller's may refresh at the same time, or while another one stops the panel.
         with self._guard:
             if self._stopped:
@@ -166,6 +193,7 @@ class Panel(anywidget.AnyWidget):
             if not self._begun:
                 self._begun = True
                 REFRESHER.add(self)
+            # Before the view, which may show what the watch knows of the session.
             self._watch.refresh()
             self._send_beat()
             try:
@@ -175,10 +203,12 @@ class Panel(anywidget.AnyWidget):
                 self._failed = True
                 self._show_error(error)
                 return
+            # The lock comes before the view: the page must not show new data as reliable for a moment.
             self.lock = lock
             # Only a problem of refreshing itself is over now; that of a command stays until the next success.
             if self._failed:
                 self._failed, self.problem = False, ""
+            # An equal view would be sent to the page again, many times per second.
             if view != self.view:
                 self.view = view
             if self.loaded and time.monotonic() - self._pictured > PICTURE_SECONDS:
@@ -225,7 +255,15 @@ class Panel(anywidget.AnyWidget):
         self.problem = str(error) or type(error).__name__
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Apply traits sent by the front end, one thread at a time. Invalid values are shown in `problem`."""
+        """Apply traits sent by the front end, one thread at a time.
+
+        Invalid values are shown in `problem`.
+
+        Parameters
+        ----------
+        sync_data : dict of str to object
+            Trait → value.
+        """
         with self._guard:
             try:
                 super().set_state(sync_data)
@@ -233,6 +271,7 @@ class Panel(anywidget.AnyWidget):
                 self._show_error(error)
 
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+        # Messages come from the page. Any page with access to the kernel can send anything.
         if not isinstance(content, dict):
             return
         if content.get("do") in ("hello", "bye"):
@@ -241,13 +280,17 @@ class Panel(anywidget.AnyWidget):
         command = self._commands().get(str(content.get("do")))
         if command is None:
             return
+        # Unknown members become unknown arguments, which the command refuses.
         arguments = {name: value for name, value in content.items() if name not in ("do", "by")}
         by_ms = content.get("by", 0)
         try:
+            # A press that waited behind a long cell was meant for what the page showed then, not for the present
+            # prices.
             if by_ms and wall_ms() > by_ms:
                 self._refuse_late((wall_ms() - by_ms) // 1000)
             else:
                 command(**arguments)
+        # An error of a command has no caller: the page shows it.
         except Exception as error:
             self._show_error(error)
         finally:
@@ -257,6 +300,7 @@ class Panel(anywidget.AnyWidget):
     def _count_views(self, change: int) -> None:
         """Follow the data while there is a view. A panel whose last view is gone rests until it is displayed again."""
         self._views += change
+        # A new view gets its sign of life with the next refresh, and not up to a heartbeat later.
         self._beaten = 0.0
         if self._views <= 0 and self._replaced:
             self.stop()
@@ -279,7 +323,10 @@ class Panel(anywidget.AnyWidget):
         raise LimitReached(message, limit="late")
 
     def stop(self) -> None:
-        """Close the live objects. The last view stays, marked as closed. Stopping again does nothing."""
+        """Close the live objects.
+
+        The last view stays, marked as closed. Stopping again does nothing.
+        """
         if self._stopped:
             return
         with contextlib.suppress(Exception):  # the picture before stays
@@ -289,13 +336,24 @@ class Panel(anywidget.AnyWidget):
             self._stopped = True
         REFRESHER.remove(self)
         Panel.open_panels.pop(self, None)
+        # After leaving the refresher, so that no refresh finds a closed object and shows it as an error.
         self._unfollow(*self._lives)
         self._watch.leave(self)
         with self._guard:
             self.lock = "closed"
 
     def get_state(self, *given: Any, **named: Any) -> dict[str, Any]:
-        """Return the traits for the page. A part of a dashboard has none while it is made."""
+        """Return the traits for the page.
+
+        A part of a dashboard has none while it is made.
+
+        Parameters
+        ----------
+        *given : object
+            Arguments of the base class.
+        **named : object
+            Arguments of the base class.
+        """
         return {} if _PART.get() else dict(super().get_state(*given, **named))
 
     def open(self) -> None:
@@ -305,8 +363,10 @@ class Panel(anywidget.AnyWidget):
 
     def detach(self) -> None:
         """Send nothing to pages until it is shown on its own: a dashboard shows it."""
+        # Read without the trait's getter, which would open a connection.
         comm: Any = vars(self)["_trait_values"].get("comm")
         if comm is not None:
+            # ipywidgets would answer requests of the page for this model as long as it is listed.
             _instances.pop(comm.comm_id, None)
             comm.close()
             self.set_trait("comm", None)
@@ -335,7 +395,13 @@ class Panel(anywidget.AnyWidget):
         return "\n".join([f"{type(self).__name__} {self._subject}".strip(), *lines])
 
     def snapshot(self) -> str:
-        """Return what it shows now as HTML, with its time."""
+        """Return what it shows now as HTML, with its time.
+
+        Returns
+        -------
+        str
+            HTML, all values escaped.
+        """
         self._await_data()
         self.refresh()
         inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
@@ -343,6 +409,7 @@ class Panel(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         html = self.snapshot()
+        # After the snapshot, so that the widget and the picture show the same data.
         bundle: Any = super()._repr_mimebundle_()
         # anywidget returns data and metadata, or None where widgets can't be displayed.
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
@@ -350,7 +417,15 @@ class Panel(anywidget.AnyWidget):
 
 
 def confirmed(command: Callable[..., Any]) -> Callable[..., None]:
-    """Return a command of a button that asks first: it only runs when the message says that it was confirmed."""
+    """Return a command of a button that asks first.
+
+    It only runs when the message says that it was confirmed.
+
+    Parameters
+    ----------
+    command : callable
+        The command.
+    """
 
     def run(confirmed: bool = False, **arguments: Any) -> None:
         if confirmed is True:
@@ -364,7 +439,13 @@ def _awaits_data(live: Any) -> bool:
 
 
 def stale_reason(live: Any) -> str:
-    """Return why the data of a live object is not reliable."""
+    """Return why the data of a live object is not reliable.
+
+    Parameters
+    ----------
+    live : object
+        Live object that the panel follows.
+    """
     name, state = live.subject.split(".")[0], live.state
     if state in LIVE and not live.damaged:
         return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
@@ -372,7 +453,13 @@ def stale_reason(live: Any) -> str:
 
 
 def can_sign(session: Session) -> bool:
-    """Return whether the session has an agent key to trade with."""
+    """Return whether the session has an agent key to trade with.
+
+    Parameters
+    ----------
+    session : Session
+        Any session.
+    """
     return session.wallet is not None and bool(session.wallet.agent)
 
 
@@ -381,11 +468,29 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5
 
 
 def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
-    """Set the colours of `up` (buy, profit) and `down` (sell, loss) for all widgets, including those already displayed.
+    """Set the colours of up and down for all widgets, including those already displayed.
 
-    CSS colours, such as "#d62728" or "crimson". None is the default (blue and orange). A sign or an arrow always
-    accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.
+    A sign or an arrow always accompanies the colour.
 
+    Parameters
+    ----------
+    up : str or None, optional
+        CSS colour of buys and profit, such as "#d62728" or "crimson" (default: blue).
+    down : str or None, optional
+        CSS colour of sells and loss (default: orange).
+
+    Returns
+    -------
+    dict of str to str
+        Colours that differ from the default.
+
+    Raises
+    ------
+    InputError
+        For text that is not a colour.
+
+    Examples
+    --------
     >>> theme(up="crimson", down="seagreen")  # as in East Asia
     {'up': 'crimson', 'down': 'seagreen'}
     >>> theme()
@@ -413,7 +518,15 @@ BUSY_SECONDS = 3.0
 
 
 def pictures(box: Box) -> str | None:
-    """Return the snapshots of the panels in a container, for a saved notebook, None without any."""
+    """Return the snapshots of the panels in a container, for a saved notebook.
+
+    It returns `None` without any.
+
+    Parameters
+    ----------
+    box : Box
+        Container of panels and containers.
+    """
     found = [one.snapshot() if hasattr(one, "snapshot") else pictures(one) for one in getattr(box, "children", ())]
     return f"<div>{''.join(filter(None, found))}</div>" if any(found) else None
 
@@ -434,7 +547,10 @@ class KernelLoop:
             self._loop, self._asked = asyncio.get_running_loop(), None
 
     def busy_seconds(self) -> float:
-        """Return for how many seconds the loop has not reacted, 0 while it does. Never blocks."""
+        """Return for how many seconds the loop has not reacted, 0 while it does.
+
+        It never blocks.
+        """
         loop = self._loop
         if loop is None or loop.is_closed():
             return 0.0
@@ -443,6 +559,7 @@ class KernelLoop:
         if asked is None:
             # Set first: the callback may run before the next line.
             self._asked = now
+            # The callback runs as soon as the loop is free, so the time until then is how long it was busy.
             loop.call_soon_threadsafe(self._answer)
             return 0.0
         return now - asked if now - asked >= BUSY_SECONDS else 0.0
@@ -460,6 +577,13 @@ class Refresher:
 
     A panel is refreshed when its data changes, at most every INTERVAL seconds, and every HEARTBEAT seconds, so that
     stale data is noticed. The thread ends with the last panel.
+
+    Parameters
+    ----------
+    interval : float, optional
+        Shortest time between two refreshes of a panel, in seconds (default: 0.08).
+    heartbeat : float, optional
+        Longest time between two refreshes of a panel, in seconds (default: 0.6).
     """
 
     def __init__(self, interval: float = INTERVAL, heartbeat: float = HEARTBEAT) -> None:
@@ -472,7 +596,15 @@ class Refresher:
         self._thread: threading.Thread | None = None
 
     def add(self, panel: Any) -> None:
-        """Start to refresh a panel. Adding it again does nothing."""
+        """Start to refresh a panel.
+
+        Adding it again does nothing.
+
+        Parameters
+        ----------
+        panel : object
+            The panel.
+        """
         with self._condition:
             if panel in self._due:
                 return
@@ -484,7 +616,15 @@ class Refresher:
             self._condition.notify()
 
     def request(self, panel: Any) -> None:
-        """Request a refresh soon. Cheap. May be called from any thread and at any rate."""
+        """Request a refresh soon.
+
+        It is cheap, and may be called from any thread and at any rate.
+
+        Parameters
+        ----------
+        panel : object
+            The panel.
+        """
         with self._condition:
             before = self._due.get(panel)
             if before is None:
@@ -495,12 +635,21 @@ class Refresher:
                 self._condition.notify()
 
     def remove(self, panel: Any) -> None:
-        """Stop refreshing a panel. After the last one the thread ends, within a bounded time."""
+        """Stop refreshing a panel.
+
+        After the last one the thread ends, within a bounded time.
+
+        Parameters
+        ----------
+        panel : object
+            The panel.
+        """
         with self._condition:
             self._due.pop(panel, None)
             self._last.pop(panel, None)
             thread = None
             if not self._due:
+                # Cleared under the lock. A panel that is added from now on starts a new thread, while this one ends.
                 thread, self._thread = self._thread, None
             self._condition.notify()
         # A panel may be stopped while it is refreshed, on the thread itself, which can't wait for itself.
@@ -523,6 +672,7 @@ class Refresher:
                 ready = [panel for panel, due in self._due.items() if due <= now]
                 for panel in ready:
                     self._last[panel] = now
+                    # Before the refresh: a change that comes while it runs makes the panel due again.
                     self._due[panel] = now + self._heartbeat
                 if not ready:
                     self._condition.wait(max(0.0, min(self._due.values()) - now))

@@ -31,7 +31,19 @@ EXPIRED = "the review has expired, nothing was signed. Review the order again"
 
 
 class ReviewedPanel(Panel):
-    """A panel with a review step. Any other request, `back()` and the request's expiry end a review unsigned."""
+    """A panel with a review step.
+
+    Any other request, `back()` and the request's expiry end a review unsigned.
+
+    Parameters
+    ----------
+    session : Session
+        Session that signs.
+    subject : str, optional
+        What it shows, for its repr (default: "").
+    **traits : object
+        First values of its traits.
+    """
 
     phase = traitlets.Enum(("edit", "review", "sending"), "edit", read_only=True).tag(sync=True)
     """edit, review (waiting for the confirmation) or sending."""
@@ -55,10 +67,28 @@ class ReviewedPanel(Panel):
         self.refresh()
 
     def confirm(self, typed: str = "") -> Receipt:
-        """Check everything again, sign with the agent key, send, and return the receipt (of a TWAP its ParentOrder).
+        """Check everything again, sign with the agent key, send, and return the receipt.
 
-        On Mainnet `typed` must be the symbol. Raises LimitReached without a review or when it has expired, CheckFailed
-        when prices have moved so that the order no longer passes, and as `session.place` does.
+        Parameters
+        ----------
+        typed : str, optional
+            Symbol of the product, which Mainnet demands (default: none).
+
+        Returns
+        -------
+        Receipt or ParentOrder
+            The outcome of the request, of a TWAP its parent order.
+
+        Raises
+        ------
+        LimitReached
+            Without a review, when it has expired, or when the panel is locked.
+        CheckFailed
+            When prices have moved so that the order no longer passes.
+
+        Notes
+        -----
+        It raises further errors as `session.place` does.
         """
         prepared = self._confirmable(typed)
         # Cleared before sending: a second click finds no review, so nothing is sent twice.
@@ -81,6 +111,7 @@ class ReviewedPanel(Panel):
         """Prepare a request and show it. `verb` labels the button. `symbol` is what Mainnet asks to type."""
         self._prepared = self._session.intents.prepare(request)
         self._token += 1
+        # News after this may make the review wrong: a fill, a cancellation, a liquidation.
         self._begun = len(self._watch.news) and self._watch.news[-1]
         self._question = {"question": question, "verb": verb, "symbol": symbol}
         self.set_trait("phase", "review")
@@ -120,6 +151,7 @@ class ReviewedPanel(Panel):
         """Raise unless a request may be signed now."""
         if not can_sign(self._session):
             raise WalletError("this session is read-only: there is no agent key to sign with")
+        # Checked at the confirmation too, because the data may have become stale since the review began.
         lock = self._lock_reason()
         if lock:
             raise LimitReached(f"nothing was signed, because the panel is locked: {lock}", limit="stale")
@@ -222,7 +254,22 @@ class ReviewedPanel(Panel):
 
 
 def open_order(session: Session, symbol: str, order_id: int | str) -> Order:
-    """Return an open order as the venue has it. Raises InputError without one."""
+    """Return an open order as the venue has it.
+
+    Parameters
+    ----------
+    session : Session
+        Session that reads it.
+    symbol : str
+        Product symbol.
+    order_id : int or str
+        Number of the order.
+
+    Raises
+    ------
+    InputError
+        If there is no such open order.
+    """
     rows = session.orders(symbol, open=True, exact=True).reset_index().to_dict("records")
     row = order_row(rows, order_id)
     trigger, reduce = row["trigger_price"], row["reduce_only"]
@@ -239,7 +286,20 @@ def open_order(session: Session, symbol: str, order_id: int | str) -> Order:
 
 
 def order_row(rows: Iterable[Mapping[Any, Any]], order_id: int | str) -> Mapping[Any, Any]:
-    """Return the row of an open order. Raises InputError without one."""
+    """Return the row of an open order.
+
+    Parameters
+    ----------
+    rows : iterable of mapping of object to object
+        Rows of open orders.
+    order_id : int or str
+        Number of the order.
+
+    Raises
+    ------
+    InputError
+        If there is no such row.
+    """
     for row in rows:
         if str(row["order_id"]) == str(order_id):
             return row

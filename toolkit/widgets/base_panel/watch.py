@@ -17,6 +17,7 @@ from .number_format import grouped, short, signed, trimmed
 if TYPE_CHECKING:
     from ...session import Session
 
+# A quarter of QUIET_MS: some lost answers in a row are needed before panels lock.
 PING_MS = 500
 """While a panel is open, a ping is sent after so long without a message."""
 QUIET_MS = 2_000
@@ -33,7 +34,21 @@ FORCED = ("LIQUIDATION", "ADL", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF")
 
 
 class News(NamedTuple):
-    """Something that happened: at a time of the venue (Unix ms), to a product, perhaps to an order."""
+    """Something that happened on the venue.
+
+    Attributes
+    ----------
+    at_ms : int
+        Time of the venue (Unix ms).
+    kind : str
+        What happened, such as "filled", "cancelled", "funding", "liquidation" or "resumed".
+    symbol : str
+        Product symbol, "ALL" for all products.
+    text : str
+        The event in words.
+    order : str
+        Number of the order, "" for an event without one.
+    """
 
     at_ms: int
     kind: str
@@ -46,13 +61,27 @@ class News(NamedTuple):
         return [time_text(self.at_ms)[11:19], self.kind, self.text]
 
     def ends(self, symbol: str, orders: Container[str]) -> bool:
-        """Return whether a review of a request for a product, or for these orders, is outdated by it."""
+        """Return whether a review is outdated by it.
+
+        Parameters
+        ----------
+        symbol : str
+            Product of the reviewed request, "ALL" for a request about all products.
+        orders : Container of str
+            Numbers of the orders that the request names.
+        """
         concerns = symbol in (self.symbol, EVERY) and self.kind not in ("filled", "cancelled", "funding")
         return self.order in orders or concerns
 
 
 class SessionWatch:
-    """Follows one session for its panels, from the first one to the last."""
+    """Follows one session for its panels, from the first one to the last.
+
+    Parameters
+    ----------
+    session : Session
+        Session whose panels share the watch.
+    """
 
     _all: WeakKeyDictionary[Session, SessionWatch] = WeakKeyDictionary()
 
@@ -83,11 +112,20 @@ class SessionWatch:
                 live.on_update(call)
                 self._lives.append(live)
             self._lives.append(self._positions)
+        # Only while panels are open: scripts need no pings, and the venue limits requests.
         stream.health._watch(PING_MS)
 
     @classmethod
     def join(cls, session: Session, panel: Any) -> SessionWatch:
-        """Return the watch of a session, which is made for its first panel."""
+        """Return the watch of a session, which is made for its first panel.
+
+        Parameters
+        ----------
+        session : Session
+            Session whose panels share the watch.
+        panel : object
+            Panel of the session.
+        """
         found = cls._all.get(session)
         if found is None:
             found = cls._all[session] = cls(session)
@@ -95,7 +133,13 @@ class SessionWatch:
         return found
 
     def leave(self, panel: Any) -> None:
-        """Stop with the last panel."""
+        """Stop with the last panel.
+
+        Parameters
+        ----------
+        panel : object
+            Panel of the session.
+        """
         self._panels.discard(panel)
         if not self._panels and self._all.get(self._session) is self:
             del self._all[self._session]
@@ -113,6 +157,7 @@ class SessionWatch:
                 frame = self._session.info.agents(agent=wallet.agent, exact=True)
             except ToolkitError:
                 return
+            # One answer is enough. An event of an approval makes it due again.
             self._read_at = float("inf")
             self._approvals = [
                 (one["status"] == "ACTIVE", _ms(one["expires_at"]), _ms(one["revoked_at"]))
@@ -123,6 +168,7 @@ class SessionWatch:
         for row in self._positions.rows() if self._session.account is not None else ():
             held = row["long_size"] + abs(row["short_size"])
             if held:
+                # Kept before a liquidation: afterwards the position is gone, and its entry price with it.
                 self._entries[row["symbol"]] = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
 
     def silence(self) -> str:
@@ -200,6 +246,7 @@ class SessionWatch:
             forced = str(one["type"]) in FORCED
             pnl, sign = one.get("realized_pnl"), 1 if one["side"].startswith("BUY") else -1
             entry = self._entries.get(one["symbol"])
+            # A forced trade is the one whose loss users look for, so its result is computed where the feed has none.
             if pnl is None and forced and entry is not None:
                 pnl = self.results[one["exec_id"]] = (entry - one["price"]) * one["quantity"] * sign
             if forced:
@@ -214,6 +261,7 @@ class SessionWatch:
         own = self._own_cancels() if any(one["status"] == "CANCELED" for one in ended) else frozenset()
         for one in ended:
             kind, what = words[one["status"]], _traded(one, one["quantity"], one["price"])
+            # A cancellation that this session did not ask for is a surprise, so its source is named.
             mine = kind == "filled" or own & {str(one["order_id"]), one["symbol"]}
             how = kind if mine else f"{kind} {_whence(one['reason'])}"
             self._say(kind, one["symbol"], f"order {one['order_id']} {how}: {what}", one)
@@ -241,6 +289,7 @@ class SessionWatch:
 
     def wake(self) -> None:
         """Have all panels refreshed soon."""
+        # A copy, because panels leave on other threads.
         for panel in list(self._panels):
             panel._on_change()
 

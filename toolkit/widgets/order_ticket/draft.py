@@ -16,6 +16,7 @@ from ..base_panel.number_format import trimmed
 
 PriceLevel = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
+# Messages of rules end with what would pass. Errors print it, while the ticket has buttons.
 _PASSING = re.compile(r"[;.] (the nearest|at most) .*", re.IGNORECASE)
 DEFAULT_LEVERAGE = Decimal(20)
 """Leverage until one is set, at most the product's (docs/assumptions.md)."""
@@ -23,7 +24,15 @@ DEFAULT_LEVERAGE = Decimal(20)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that would pass: the label of its button, and the fields it sets."""
+    """A value that would pass.
+
+    Attributes
+    ----------
+    label : str
+        Text of its button.
+    values : mapping of str to object
+        Fields that it sets, with their values.
+    """
 
     label: str
     values: Mapping[str, Any]
@@ -31,7 +40,23 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why the ticket can't be sent: a broken rule, or (`missing`) an empty field."""
+    """Why the ticket can't be sent: a broken rule, or (`missing`) an empty field.
+
+    Attributes
+    ----------
+    field : str
+        Field of the ticket.
+    rule : str
+        Name of the broken rule, such as "tickSize" or "required".
+    message : str
+        What is wrong, and what would pass.
+    choices : tuple of Choice
+        Values that would pass (default: none).
+    missing : bool
+        Whether the field is empty, rather than wrong (default: `False`).
+    value : str
+        Value that broke the rule, as text (default: empty).
+    """
 
     field: str
     rule: str
@@ -66,7 +91,39 @@ class KindRules:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The fields of a ticket, as typed."""
+    """The fields of a ticket, as typed.
+
+    Attributes
+    ----------
+    kind : KindRules
+        Rules of its kind of order.
+    side : {"BUY", "SELL"}
+        Direction (default: "BUY").
+    price : str
+        Limit price in USDC (default: empty).
+    quantity : str
+        Quantity in the unit of `quantity_as` (default: empty).
+    reduce_only : bool
+        Whether it may only reduce the position (default: `False`).
+    take_profit : str
+        Trigger of the take-profit in the unit of `exit_as`, "" for none.
+    stop_loss : str
+        Trigger of the stop-loss in the unit of `exit_as`, "" for none.
+    trigger_by : {"MARK_PRICE", "LAST_PRICE", "INDEX_PRICE"}
+        Price that triggers (default: "MARK_PRICE").
+    slippage : str
+        Allowed slippage as a ratio: 0.01 is 1 %. "" for the product's default.
+    client_id : str
+        Client order id, "" for an automatic one.
+    trigger_price : str
+        Trigger of a stop in USDC (default: empty).
+    last_price : str
+        Last limit price of a scale in USDC (default: empty).
+    count : str
+        Number of orders (default: empty).
+    duration : str
+        Time from the first to the last order of a TWAP, such as "30m" (default: empty).
+    """
 
     kind: KindRules
     side: str = "BUY"
@@ -117,7 +174,23 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class TicketMarket:
-    """The prices an order is checked against, None for an unknown one. Levels are best first."""
+    """The prices an order is checked against, None for an unknown one.
+
+    Levels are best first.
+
+    Attributes
+    ----------
+    mark : Decimal or None
+        Mark price in USDC.
+    last : Decimal or None
+        Price of the last trade in USDC.
+    index : Decimal or None
+        Index price in USDC.
+    bids : sequence of PriceLevel
+        Price in USDC and quantity in base units, best first (default: none).
+    asks : sequence of PriceLevel
+        Price in USDC and quantity in base units, best first (default: none).
+    """
 
     mark: Decimal | None = None
     last: Decimal | None = None
@@ -138,7 +211,13 @@ class TicketMarket:
         return self.asks[0][0] if self.asks else None
 
     def opposite(self, sign: int) -> Sequence[PriceLevel]:
-        """Return the levels that a buy (+1) or a sell (−1) would trade with."""
+        """Return the levels that an order would trade with.
+
+        Parameters
+        ----------
+        sign : int
+            +1 for a buy, −1 for a sell.
+        """
         return self.asks if sign > 0 else self.bids
 
 
@@ -147,6 +226,35 @@ class Holdings:
     """The holdings of the account that matter for an order in one product.
 
     Amounts are in USDC, sizes in base units, and position values at the entry price.
+
+    Attributes
+    ----------
+    available : Decimal
+        Available margin.
+    taker : Decimal or None
+        Fee of an order that trades immediately, as a ratio, `None` if not known.
+    liquidating : bool
+        Whether the account is being liquidated (default: `False`).
+    hedge : bool
+        Whether the product is in hedge mode (default: `False`).
+    assigned : Decimal
+        Margin assigned to the isolated position.
+    long : Decimal
+        Size of the long leg.
+    long_value : Decimal
+        Entry value of the long leg.
+    short : Decimal
+        Size of the short leg, positive.
+    short_value : Decimal
+        Entry value of the short leg, positive.
+    sells : tuple of PriceLevel
+        Price in USDC and quantity of the resting sells that may open a position, last placed first (default: none).
+    reducing_buys : Decimal
+        Quantity of resting buys that may only reduce.
+    reducing_sells : Decimal
+        Quantity of resting sells that may only reduce.
+    client_ids : frozenset of int
+        Client ids of the open orders.
     """
 
     known: bool = False
@@ -183,16 +291,40 @@ class Holdings:
         return self.long - self.short
 
     def reducible(self, sign: int) -> Decimal:
-        """Return the size of the leg that a buy (+1) or a sell (−1) reduces."""
+        """Return the size of the leg that an order reduces.
+
+        Parameters
+        ----------
+        sign : int
+            +1 for a buy, −1 for a sell.
+        """
         return self.long if sign < 0 else self.short
 
     def pnl(self, mark: Decimal) -> Decimal:
-        """Return the unrealised PnL of both legs at a mark price."""
+        """Return the unrealised PnL of both legs.
+
+        Parameters
+        ----------
+        mark : Decimal
+            Mark price in USDC.
+        """
         return self.size * mark - self.long_value + self.short_value
 
 
 class TicketInputs(NamedTuple):
-    """A draft and everything it is checked against."""
+    """A draft and everything it is checked against.
+
+    Attributes
+    ----------
+    draft : Draft
+        Fields of the ticket.
+    product : Product
+        The product, with its rules.
+    market : TicketMarket
+        Prices that the order is checked against.
+    holdings : Holdings
+        What the account holds.
+    """
 
     draft: Draft
     product: Product
@@ -202,7 +334,17 @@ class TicketInputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome of checking a draft. Its order, if the fields could be read, may be sent when `valid`."""
+    """The outcome of checking a draft.
+
+    Its order, if the fields could be read, may be sent when `valid`.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Every broken rule and empty field.
+    preview : dict of str to object
+        Expected effect, empty where it can't be computed. `OrderTicket.preview` lists the names.
+    """
 
     problems: tuple[Problem, ...]
     order: Any = None
@@ -216,24 +358,61 @@ class Validation:
 
 
 def in_base(quantity: str, label: str = "") -> Choice:
-    """Return a quantity in base units as a choice."""
+    """Return a quantity in base units as a choice.
+
+    Parameters
+    ----------
+    quantity : str
+        Quantity in base units.
+    label : str, optional
+        Text of the button (default: the quantity).
+    """
     return Choice(label or quantity, {"quantity": quantity, "quantity_as": "base"})
 
 
 def quoted(text: str) -> str:
-    """Return the typed text in quotation marks, unchanged. A `repr` would show a narrow space as a Python escape."""
+    """Return the typed text in quotation marks, unchanged.
+
+    A `repr` would show a narrow space as a Python escape.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    """
     return f"'{text}'"
 
 
 def meant(name: str, text: str) -> tuple[Choice, ...]:
-    """Return the numbers that a text such as "1.000,5" may mean, as choices for a field."""
+    """Return the numbers that a text such as "1.000,5" may mean.
+
+    Parameters
+    ----------
+    name : str
+        Field that a choice sets.
+    text : str
+        What was typed.
+    """
     return tuple(Choice(number, {name: number}) for number in meanings(text))
 
 
 def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
-    """Return the quantity that these levels would fill up to the price `limit`, and its value in USDC."""
+    """Return what these levels would fill: quantity in base units, and value in USDC.
+
+    Parameters
+    ----------
+    levels : sequence of PriceLevel
+        Levels of the opposite side, best first.
+    quantity : Decimal
+        Quantity in base units.
+    limit : Decimal
+        Worst price of the order in USDC.
+    sign : int
+        +1 for a buy, −1 for a sell.
+    """
     left, value = quantity, ZERO
     for price, size in levels:
+        # Levels are best first, so the first one beyond the limit ends the walk.
         if left <= 0 or (limit - price) * sign < 0:
             break
         taken = min(left, size)
@@ -252,12 +431,39 @@ class Amount(traitlets.Unicode[str, Any]):
     """Text exactly as the user typed it. A number is converted to its exact text."""
 
     def validate(self, obj: Any, value: Any) -> str:
+        # Not `str(value)`: 0.1 + 0.2 must be refused instead of sent with 17 digits.
+        """Return the value as text.
+
+        A number is converted to its exact text.
+
+        Parameters
+        ----------
+        obj : object
+            The widget.
+        value : object
+            What was set.
+
+        Raises
+        ------
+        InputError
+            For a number that has no exact decimal text.
+        """
         return value if isinstance(value, str) else decimal_text(value, self.name or "")
 
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """A field of the ticket: the trait `name` edited by a text, a drop-down list of `options`, or a check box."""
+    """A field of the ticket: a trait, and what edits it.
+
+    Attributes
+    ----------
+    name : str
+        Trait that it edits.
+    label : str
+        Text above it.
+    placeholder : str
+        Text shown while it is empty (default: none).
+    """
 
     name: str
     label: str
@@ -274,7 +480,18 @@ class FormField:
     """The label for screen readers, where it says more."""
 
     def but(self, **changes: Any) -> FormField:
-        """Return the field with these changes."""
+        """Return the field with these changes.
+
+        Parameters
+        ----------
+        **changes : object
+            Attributes that differ.
+
+        Returns
+        -------
+        FormField
+            A copy.
+        """
         return replace(self, **changes)
 
 
@@ -283,7 +500,15 @@ FormRow = Sequence[FormField | None]
 
 
 class TicketFields:
-    """The fields that most kinds share, with the texts for one product and draft."""
+    """The fields that most kinds share, with the texts for one product and draft.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the ticket.
+    draft : Draft
+        Decides the units and defaults that the texts name.
+    """
 
     def __init__(self, product: Product, draft: Draft) -> None:
         base, tick, step = product.base, product.tick_size, product.step_size
@@ -306,11 +531,23 @@ class TicketFields:
         self.trigger_by = FormField("trigger_by", "Trigger by", control="select", options=TRIGGERS)
 
     def slippage_row(self, draft: Draft) -> list[FormRow]:
-        """Return the row of the slippage, which only an order at market has."""
+        """Return the row of the slippage, which only an order at market has.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        """
         return [(self.slippage,)] if draft.market else []
 
     def exits(self, *last: FormField) -> list[FormRow]:
-        """Return the rows of take-profit, stop-loss and client id, `last` are fields after those."""
+        """Return the rows of take-profit, stop-loss and client id.
+
+        Parameters
+        ----------
+        *last : FormField
+            Fields after those.
+        """
         return [
             (FormField("take_profit", "Take profit at", "none"), FormField("stop_loss", "Stop loss at", "none")),
             (

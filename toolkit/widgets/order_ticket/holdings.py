@@ -24,13 +24,29 @@ UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
 
 
 class Liquidation(NamedTuple):
-    """An estimated liquidation price, None where no price liquidates. `known` is False where it can't be estimated."""
+    """An estimated liquidation price.
+
+    Attributes
+    ----------
+    known : bool
+        Whether it can be estimated.
+    price : Decimal or None
+        Price in USDC, `None` where no price liquidates, or it is not known (default: none).
+    """
 
     known: bool
     price: Decimal | None = None
 
     def text(self, tick: Decimal, none: str = "none") -> str:
-        """Return the price in ticks, `none` without one, or that it is unknown."""
+        """Return the price in ticks, or that there is none, or that it is unknown.
+
+        Parameters
+        ----------
+        tick : Decimal
+            Tick size of the product.
+        none : str, optional
+            Text where no price liquidates (default: "none").
+        """
         if self.price is None:
             return none if self.known else UNKNOWN
         return in_units(self.price, tick)
@@ -40,7 +56,15 @@ UNKNOWN_PRICE, NO_PRICE = Liquidation(False), Liquidation(True)
 
 
 class AccountStreams:
-    """The live wallet, positions, orders and leverages of a session's account."""
+    """The live wallet, positions, orders and leverages of a session's account.
+
+    Parameters
+    ----------
+    session : Session
+        Session with an account.
+    products : mapping of str to Product
+        All products, for the margin of positions in other ones.
+    """
 
     def __init__(self, session: Session, products: Mapping[str, Product]) -> None:
         stream = session.stream
@@ -59,12 +83,26 @@ class AccountStreams:
         return next(iter(self.wallet.rows()), {})
 
     def marked_positions(self, tickers: Any) -> list[dict[str, Any]]:
-        """Return the positions at the mark prices of `tickers`, which come more often than positions."""
+        """Return the positions at newer mark prices, which come more often than positions.
+
+        Parameters
+        ----------
+        tickers : object
+            Live tickers of all products.
+        """
         marks = {one["symbol"]: one["mark_price"] for one in tickers.rows()}
         return [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in self.positions.rows()]
 
     def holdings(self, product: Product, positions: Sequence[Row] | None = None) -> Holdings:
-        """Return what the account holds in a product. `positions` are those of another mark price."""
+        """Return what the account holds in a product.
+
+        Parameters
+        ----------
+        product : Product
+            The product of the order.
+        positions : sequence of Row or None, optional
+            Rows of positions at another mark price (default: those of the feed).
+        """
         wallet, default = self.wallet_row, no_holdings(product)
         if not wallet:
             return default
@@ -75,6 +113,7 @@ class AccountStreams:
         open_orders = [one for one in self.orders.rows() if one["symbol"] == product.symbol]
         # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
         resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
+        # Without a position no row says the margin mode. Products that allow only one mode are known all the same.
         isolated = own.get("margin_mode") == "ISOLATED" if own else product.only_isolated
         return Holdings(
             known=True,
@@ -87,6 +126,7 @@ class AccountStreams:
             hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
             isolated=isolated,
             assigned=own.get("assigned_margin") or ZERO,
+            # A leverage that was set counts before that of the position, which may have been opened with another.
             leverage=setting.get("leverage") or own.get("leverage") or default.leverage,
             long=own.get("long_size") or ZERO,
             long_value=own.get("long_entry_value") or ZERO,
@@ -100,17 +140,41 @@ class AccountStreams:
         )
 
     def liquidation(self, product: Product, mark: Decimal, positions: Sequence[Row] | None = None) -> Liquidation:
-        """Return the estimated liquidation price of the position in a product."""
+        """Return the estimated liquidation price of the position in a product.
+
+        Parameters
+        ----------
+        product : Product
+            The product of the order.
+        mark : Decimal
+            Mark price in USDC.
+        positions : sequence of Row or None, optional
+            Rows of positions at another mark price (default: those of the feed).
+        """
         return current_liquidation(product, self.holdings(product, positions), mark)
 
 
 def row_of(rows: Iterable[Row], symbol: str) -> Any:
-    """Return the row of a product, None without one."""
+    """Return the row of a product, None without one.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Rows of positions.
+    symbol : str
+        Product symbol.
+    """
     return next((one for one in rows if one["symbol"] == symbol), None)
 
 
 def no_holdings(product: Product) -> Holdings:
-    """Return what is known before the account's first data."""
+    """Return what is known before the account's first data.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    """
     highest = product.max_leverage
     leverage = None if highest is None else min(DEFAULT_LEVERAGE, highest)
     return Holdings(leverage=leverage, maker=product.maker_fee_rate, taker=product.taker_fee_rate)
@@ -147,13 +211,24 @@ def _reducing(orders: Iterable[Row], side: str) -> Decimal:
 
 
 def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
-    """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names.
+    """Return the expected effect of an order, amounts as Decimal.
 
-    A value is None where it is not known. `liquidation_known` tells that from no price that liquidates.
+    `OrderTicket.preview` lists the names. A value is `None` where it is not known. `liquidation_known` is False where
+    the liquidation price can't be estimated.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : Decimal
+        Quantity in base units.
+    worst : Decimal
+        Worst price at which it may trade, in USDC.
     """
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     sign, mark = draft.sign, market.mark or worst
     bound = _bankruptcy_price(inputs, mark)
+    # A bound beyond the order's own limit changes nothing.
     bound = bound if bound is not None and (worst - bound) * sign > 0 else None
     worst = worst if bound is None else bound
     levels = market.opposite(sign)
@@ -162,6 +237,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     # Without a book an order is shown as if it fills at its worst price; so is a TWAP, whose parts trade in time.
     filled = quantity if rests or not levels or (draft.kind.tif and not draft.market) else taken
     notional = value + (filled - taken) * worst
+    # What trades now pays the taker rate. The rest pays as maker if it rests.
     fee = _fee((value, holdings.taker), ((filled - taken) * worst, holdings.maker if rests else holdings.taker))
     needed = ZERO if draft.reduce_only else margin_needed(inputs, filled, worst)
     before = current_liquidation(product, holdings, mark)
@@ -220,6 +296,7 @@ def _bankruptcy_price(inputs: TicketInputs, mark: Decimal) -> Decimal | None:
         return None
     equity = holdings.assigned + holdings.pnl(mark) if holdings.isolated else holdings.cross_equity
     parts = round(equity * product.money_scale)
+    # The venue computes it in integers. Decimals would differ from it by a tick in some cases.
     steps, mark_ticks = round(size / product.step_size), round(mark / product.tick_size)
     return bankruptcy_ticks(draft.sign, steps, mark_ticks, product.unit, parts) * product.tick_size
 
@@ -234,6 +311,7 @@ def _position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: 
         size, entry_value = holdings.size, holdings.long_value + holdings.short_value
     entry = entry_value / abs(size) if size else ZERO
     price = value / quantity if quantity else ZERO
+    # Only the part against the position realises a result. The rest opens the other direction.
     closing = min(abs(size), quantity) if size * sign < 0 else ZERO
     realized = closing * (price - entry) * (1 if size > 0 else -1)
     after = size + sign * quantity
@@ -287,12 +365,23 @@ def _liquidation_price(
     else:
         collateral = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
     entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
+    # With one leg it is that of a one-way position.
     price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], collateral, product.tiers)
     return NO_PRICE if price is None or price <= 0 else Liquidation(True, price)
 
 
 def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> Liquidation:
-    """Return the estimated liquidation price of the position as it is."""
+    """Return the estimated liquidation price of the position as it is.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    holdings : Holdings
+        What the account holds in the product.
+    mark : Decimal
+        Mark price in USDC.
+    """
     size = holdings.long or -holdings.short
     if not holdings.known:
         return UNKNOWN_PRICE
@@ -304,7 +393,17 @@ def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> 
 
 
 def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | None) -> list[list[str]]:
-    """Return the preview as rows of name, value and note."""
+    """Return the preview as rows of name, value and note.
+
+    Parameters
+    ----------
+    preview : mapping of str to object
+        Expected effect of the order, empty for none.
+    product : Product
+        The product of the order.
+    mark : Decimal or None
+        Mark price in USDC, `None` if not known.
+    """
     if not preview:
         return []
     tick = product.tick_size

@@ -38,7 +38,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ReadDraft:
-    """A parsed draft: its order, with the trigger prices of its exits, and the problems found so far."""
+    """A parsed draft: its order, with the trigger prices of its exits, and the problems found so far.
+
+    Attributes
+    ----------
+    inputs : TicketInputs
+        The draft, with the trigger prices of its exits.
+    order : Order or Bracket
+        Its order.
+    worst : Decimal or None
+        Worst price at which it may trade, in USDC.
+    problems : list of Problem
+        Problems found so far.
+    """
 
     inputs: TicketInputs
     order: Order | Bracket
@@ -59,12 +71,28 @@ class OrderKind(KindRules):
     """Whether it only closes a position, reduce-only or not."""
 
     def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
-        """Return the fields that the ticket shows for this draft, by rows."""
+        """Return the fields that the ticket shows, by rows.
+
+        Parameters
+        ----------
+        draft : Draft
+            Draft that decides which fields are shown.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
         prices: list[FormRow] = [] if draft.market else [(fields.price,)]
         return [*prices, (fields.quantity,), *fields.slippage_row(draft), (fields.tif, fields.reduce_only)]
 
     def form_view(self, draft: Draft, product: Product) -> dict[str, Any]:
-        """Return what the form shows: its fields, and those of its exits."""
+        """Return what the form shows: its fields, and those of its exits.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        product : Product
+            The product of the ticket.
+        """
         fields = TicketFields(product, draft)
         rows = self.rows(draft, fields)
         # By which price a trigger counts is one setting: a kind that shows it has no second one among the exits.
@@ -79,8 +107,15 @@ class OrderKind(KindRules):
         return {**views, "picksPrice": self.price != "none"}
 
     def read(self, inputs: TicketInputs) -> ReadDraft:
-        """Read quantity, price and exits of a draft."""
+        """Read quantity, price and exits of a draft.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         draft, market = inputs.draft, inputs.market
+        # Before the quantity: a share of the margin is measured at the worst price.
         worst = self.worst_price(inputs)
         read = rules.read_quantity(inputs, worst)
         problems, quantity = ([read], None) if isinstance(read, Problem) else ([], read)
@@ -90,16 +125,29 @@ class OrderKind(KindRules):
         return ReadDraft(inputs, rules.make_order(inputs, quantity or ""), quantity, worst, problems + unread)
 
     def validate(self, inputs: TicketInputs) -> Validation:
-        """Return every problem of the draft, its order and its preview."""
+        """Return every problem of the draft, its order and its preview.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         return self.check_one(self.read(inputs))
 
     def check_one(self, read: ReadDraft) -> Validation:
-        """Check one order by the pre-trade rules and those of the account."""
+        """Check one order by the pre-trade rules and those of the account.
+
+        Parameters
+        ----------
+        read : ReadDraft
+            The parsed draft.
+        """
         inputs, quantity, worst, problems = read.inputs, read.quantity, read.worst, read.problems
         broken = rules.rule_problems(inputs, read.order)
         # An unreadable quantity is reported already; the rules would only repeat it.
         problems += [one for one in broken if quantity is not None or one.field != "quantity"]
         problems += rules.client_id_problems(inputs)
+        # Account rules would compute with an invalid price or quantity, and name the wrong cause.
         if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
             return Validation(tuple(problems), read.order)
         amount = Decimal(quantity)
@@ -108,17 +156,36 @@ class OrderKind(KindRules):
         return Validation(tuple(problems), read.order, {} if worst is None else self.preview(inputs, amount, worst))
 
     def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
-        """Return what the order would do, with what is expected at its exits."""
+        """Return what the order would do, with what is expected at its exits.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        amount : Decimal
+            Quantity in base units.
+        worst : Decimal
+            Worst price at which it may trade, in USDC.
+        """
         found = preview_order(inputs, amount, worst)
         return {**found, "exits": rules.exit_results(inputs.draft, found, inputs.holdings.taker)}
 
     def worst_price(self, inputs: TicketInputs) -> Decimal | None:
-        """Return the worst price at which it may trade, None while that is not known: its limit, or the slippage's."""
+        """Return the worst price at which it may trade: its limit, or the bound of its slippage.
+
+        It is `None` while that is not known.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         draft, product, market = inputs.draft, inputs.product, inputs.market
         if not draft.market:
             return plain_decimal(draft.price)
         last = market.last or market.mark
         default = Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+        # As the venue bounds it: from the last price, in whole ticks.
         slippage = plain_decimal(draft.slippage) if draft.slippage else default
         if last is None or slippage is None or not 0 < slippage < 1:
             return None
@@ -126,23 +193,48 @@ class OrderKind(KindRules):
         return product.tick_size * slippage_bound(product, draft.sign, last_ticks, slippage_width(slippage))
 
     def largest_quantity(self, inputs: TicketInputs) -> Decimal | None:
-        """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows.
+        """Return the largest quantity in whole steps that the margin allows, reduce-only the position.
 
-        None without a price or the account's data.
+        It is `None` without a price, the account's data or a known leverage.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
         """
         worst = self.worst_price(inputs)
         return rules.max_quantity(inputs, worst) if worst and inputs.holdings.known else None
 
     def request(self, order: Any) -> Any:
-        """Return what `session.prepare` takes for an order that `validate` has made."""
+        """Return what `session.prepare` takes for an order that `validate` has made.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        """
         return order
 
     def track(self, order: Any, prepared: Prepared) -> Any:
-        """Return what sends a confirmed order and follows it: an OrderTracker or TwapTracker."""
+        """Return what sends a confirmed order and follows it.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        prepared : Prepared
+            What `session.prepare` returned for it.
+        """
         return OrderTracker(prepared, order.describe())
 
     def price_words(self, draft: Draft) -> str:
-        """Return the price of an unfinished draft in words."""
+        """Return the price of an unfinished draft in words.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        """
         return "market" if draft.market else draft.price or "…"
 
 
@@ -167,14 +259,28 @@ class StopKind(OrderKind):
     name, label, price, exits, closes = "STOP", "Stop", "optional", False, True
 
     def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
-        """Return the trigger, the limit that counts from then, and the part of the position to close."""
+        """Return the trigger, the limit that counts from then, and the part of the position to close.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
         trigger = FormField("trigger_price", "Trigger at (USDC)", "trigger price")
         quantity = fields.quantity.but(placeholder="whole position")
         rows: list[FormRow] = [(trigger, fields.trigger_by), (fields.optional_price,), (quantity,)]
         return [*rows, *fields.slippage_row(draft), (fields.tif, None)]
 
     def validate(self, inputs: TicketInputs) -> Validation:
-        """Check the order by the rules of an exit, and against the position."""
+        """Check the order by the rules of an exit, and against the position.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         draft, market = inputs.draft, inputs.market
         text, trigger = draft.trigger_price, plain_decimal(draft.trigger_price)
         worst = plain_decimal(draft.price) or trigger
@@ -190,11 +296,13 @@ class StopKind(OrderKind):
         tif: Any = draft.effective_tif
         order = dataclasses.replace(
             rules.exit_order(inputs, size, text or "0", kind, draft.side),
+            # A trigger order without a limit trades at market once it is triggered, so its slippage counts then.
             price=draft.price or None, tif=tif, slippage=(draft.slippage or None) if draft.market else None,
         )  # fmt: skip
         if text:
             problems += rules.rule_problems(inputs, order)
         problems += self._position_problems(inputs, plain_decimal(size))
+        # An empty quantity is the whole position at the time of the trigger.
         amount = plain_decimal(size) or inputs.holdings.reducible(draft.sign)
         if problems or worst is None or not amount:
             return Validation(tuple(problems), order)
@@ -223,7 +331,17 @@ class StopKind(OrderKind):
 
 @dataclass(frozen=True, slots=True)
 class SeveralOrders:
-    """The orders to check: of a scale all of them, of a TWAP the first one, because the others are like it."""
+    """The orders to check: of a scale all of them, of a TWAP the first one, because the others are like it.
+
+    Attributes
+    ----------
+    legs : tuple of Order
+        The orders.
+    words : str
+        The orders in words.
+    twap : Twap or None
+        The TWAP, `None` for a scale (default: none).
+    """
 
     legs: tuple[Order, ...]
     words: str
@@ -259,10 +377,35 @@ class Several(OrderKind):
 
     @abstractmethod
     def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders | Problem:
-        """Return the orders, which are like `entry`. Raises InputError."""
+        """Return the orders, which are like `entry`.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        product : Product
+            The product of the ticket.
+        quantity : str
+            Quantity of all orders in base units, as text.
+        entry : Order
+            A single order with the settings of each.
+        count : int
+            Number of orders.
+
+        Raises
+        ------
+        InputError
+            For a number of orders or a duration that no plan has.
+        """
 
     def validate(self, inputs: TicketInputs) -> Validation:
-        """Check each order alone, and the account's rules for all of them together."""
+        """Check each order alone, and the account's rules for all of them together.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         read = self.read(inputs)
         draft, product = read.inputs.draft, read.inputs.product
         price = plain_decimal(draft.price)
@@ -276,6 +419,7 @@ class Several(OrderKind):
             return self.check_one(read)
         inputs, problems, worst = read.inputs, read.problems, read.worst
         for leg in made.legs:
+            # The first leg with a problem is enough: others are like it, and would repeat the message.
             found = rules.rule_problems(inputs, leg)
             if found:
                 words = [(one, f"each order: {one.message}") for one in found]
@@ -284,6 +428,7 @@ class Several(OrderKind):
         if problems or worst is None:
             return Validation(tuple(problems), made)
         if inputs.holdings.known:
+            # All legs together, at the worst price of any: each alone may pass where their sum does not.
             problems += rules.account_rules(inputs, made.total, worst)
         preview = self.preview(inputs, made.total, worst)
         if made.twap is not None:
@@ -315,13 +460,37 @@ class ScaleKind(Several):
     name, label, most = "SCALE", "Scale", 20
 
     def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
-        """Return both ends, the number of orders, and what a limit order has."""
+        """Return both ends, the number of orders, and what a limit order has.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
         first = fields.price.but(label="First price (USDC)")
         last = FormField("last_price", "Last price", "last price")
         return [(first,), (last, self.count_field()), (fields.quantity,), (fields.tif, fields.reduce_only)]
 
     def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders | Problem:
-        """Return the orders of the ladder, e.g. "BUY 0.05 BTCUSDC in 5 orders from 60000.0 to 59000.0"."""
+        """Return the orders of the ladder.
+
+        In words it is such as "BUY 0.05 BTCUSDC in 5 orders from 60000.0 to 59000.0".
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        product : Product
+            The product of the ticket.
+        quantity : str
+            Quantity of all orders in base units, as text.
+        entry : Order
+            A single order with the settings of each.
+        count : int
+            Number of orders.
+        """
         last = draft.last_price
         if not last:
             return rules.missing("last_price", "a last price is needed")
@@ -341,13 +510,25 @@ class ScaleKind(Several):
         return SeveralOrders(tuple(legs), words if entry.tif == "GTC" else f"{words} {entry.tif}")
 
     def worst_price(self, inputs: TicketInputs) -> Decimal | None:
-        """Return the end of the ladder that is worse for the trader."""
+        """Return the end of the ladder that is worse for the trader.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
         draft = inputs.draft
         ends = [one for one in map(plain_decimal, (draft.price, draft.last_price)) if one is not None]
         return (max(ends) if draft.is_buy else min(ends)) if ends else None
 
     def request(self, order: Any) -> list[Order]:
-        """Return all orders: they are one request."""
+        """Return all orders: they are one request.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        """
         return list(order.legs)
 
     def price_words(self, draft: Draft) -> str:
@@ -360,13 +541,35 @@ class TwapKind(Several):
     name, label, price, tif, most = "TWAP", "TWAP", "optional", "IOC", MAX_SLICES
 
     def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
-        """Return the limit of each order, the time, the number of orders, and what a market order has."""
+        """Return the limit of each order, the time, the number of orders, and what a market order has.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
         duration = FormField("duration", "Over (30m, 4h, …)", "30m", keyboard="")
         rows: list[FormRow] = [(fields.optional_price,), (duration, self.count_field()), (fields.quantity,)]
         return [*rows, *fields.slippage_row(draft), (fields.reduce_only, None)]
 
     def make(self, draft: Draft, product: Product, quantity: str, entry: Order, count: int) -> SeveralOrders:
-        """Return the TWAP with its first child order."""
+        """Return the TWAP with its first child order.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        product : Product
+            The product of the ticket.
+        quantity : str
+            Quantity of all orders in base units, as text.
+        entry : Order
+            A single order with the settings of each.
+        count : int
+            Number of orders.
+        """
         made = twap(
             product.symbol, entry.side, quantity, draft.duration, slices=count, price=entry.price,
             slippage=entry.slippage, reduce_only=entry.reduce_only is not None,
@@ -377,11 +580,29 @@ class TwapKind(Several):
         return SeveralOrders((child,), f"{made.describe()}. The first order, of {child.quantity}, is sent now", made)
 
     def preview(self, inputs: TicketInputs, amount: Decimal, worst: Decimal) -> dict[str, Any]:
-        """Return the effect of all child orders. Little of it fills now, so none is shown."""
+        """Return the effect of all child orders.
+
+        Little of it fills now, so none is shown.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        amount : Decimal
+            Quantity in base units.
+        worst : Decimal
+            Worst price at which it may trade, in USDC.
+        """
         return {**super().preview(inputs, amount, worst), "fills_now": ZERO}
 
     def request(self, order: Any) -> Order:
-        """Return the first child order, which is signed now."""
+        """Return the first child order, which is signed now.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        """
         entry: Order = order.entry
         return entry
 

@@ -40,7 +40,23 @@ _WORDS = {
 
 @dataclass
 class OrderTracker:
-    """One confirmed order. Another thread may append to `events`."""
+    """One confirmed order.
+
+    Another thread may append to `events`.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        What is signed.
+    summary : str
+        The order in words.
+    receipt : Receipt or None
+        Answer of the venue (default: none yet).
+    failure : str
+        Why sending failed, "" if it didn't.
+    events : deque of mapping of str to object
+        Events of the order and its exits, oldest first (default: none).
+    """
 
     prepared: Prepared
     summary: str
@@ -58,16 +74,36 @@ class OrderTracker:
         return intent_id(self.prepared.environment.label, self.prepared.signer, self.prepared.nonce)
 
     def send(self, session: Any, prepared: Prepared) -> Receipt:
-        """Send the request."""
+        """Send the request.
+
+        Parameters
+        ----------
+        session : object
+            Session that prepared it.
+        prepared : Prepared
+            What `session.prepare` returned for it.
+        """
         receipt: Receipt = session.intents.send(prepared, confirmed=True)
         self.receipt = receipt
         return receipt
 
     def record_failure(self, error: BaseException) -> bool:
-        """Take the error of sending: without an answer, or after an interrupt, the outcome is unknown."""
+        """Take the error of sending.
+
+        Return `True`, because the tracker shows it.
+
+        Without an answer, or after an interrupt, the outcome is unknown.
+
+        Parameters
+        ----------
+        error : BaseException
+            Error that sending raised.
+        """
         self.failure = str(error)
         if isinstance(error, ExchangeError):
+            # Only an answer of the venue is a rejection. It carries the receipt.
             self.failed, self.receipt, self.failure = REJECTED, error.receipt, error.message
+        # An interrupt may come after the bytes were sent, so nothing is known.
         elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
             self.failed = UNKNOWN
         else:
@@ -75,7 +111,13 @@ class OrderTracker:
         return True
 
     def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Add the events of the feed that belong to this order."""
+        """Add the events of the feed that belong to this order.
+
+        Parameters
+        ----------
+        items : sequence of mapping of str to object
+            Events of the order history.
+        """
         client_ids = {str(one) for one in self.prepared.client_ids}
         for item in items:
             # After a reconnect the feed sends recent events again.
@@ -83,7 +125,13 @@ class OrderTracker:
                 self.events.append(item)
 
     def events_of(self, position: int) -> list[Mapping[str, Any]]:
-        """Return the events of the order at this position of the request (0 is the main order)."""
+        """Return the events of one order of the request.
+
+        Parameters
+        ----------
+        position : int
+            Place in the request. 0 is the main order.
+        """
         client_id = str(self.prepared.client_ids[position])
         # Copied first: iterating over a deque fails while the feed's thread appends to it.
         return [one for one in list(self.events) if str(one.get("client_order_id")) == client_id]
@@ -91,6 +139,7 @@ class OrderTracker:
     @property
     def status(self) -> str:
         """Status of the main order: one of the names above."""
+        # An event says more than the error of sending: a lost answer may belong to an order that was filled.
         if known := _last_status(self.events_of(0)) or self.failed:
             return known
         # A venue that shows no orders leaves a request SUBMITTED, which is not accepted.
@@ -165,7 +214,19 @@ def _steps(status: str) -> list[list[str]]:
 
 @dataclass
 class TwapTracker:
-    """Starts a TWAP, and follows it. The parent order knows its fills, so the feed's events are not needed."""
+    """Starts a TWAP, and follows it.
+
+    The parent order knows its fills, so the feed's events are not needed.
+
+    Attributes
+    ----------
+    twap : Twap
+        The TWAP to start.
+    parent : ParentOrder or None
+        Its parent order (default: none before it has started).
+    receipt : None
+        Always `None`: the parent order has the receipts.
+    """
 
     twap: Twap
     parent: ParentOrder | None = None
@@ -177,17 +238,43 @@ class TwapTracker:
         return "" if self.parent is None else self.parent.status
 
     def send(self, session: Any, prepared: Prepared) -> ParentOrder:
-        """Send the first child order. The parent order sends the others."""
+        """Send the first child order.
+
+        The parent order sends the others.
+
+        Parameters
+        ----------
+        session : object
+            Session that prepared it.
+        prepared : Prepared
+            Request of the first child order.
+        """
         parent: ParentOrder = session.parent_orders.start_twap(self.twap, prepared)
         self.parent = parent
         return parent
 
     def record_failure(self, error: BaseException) -> bool:
-        """Leave the error of sending to the ticket: there is no parent order to show it."""
+        """Leave the error of sending to the ticket.
+
+        Return `False`.
+
+        There is no parent order to show it.
+
+        Parameters
+        ----------
+        error : BaseException
+            Error that sending raised.
+        """
         return False
 
     def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Do nothing with the events of the feed."""
+        """Do nothing with the events of the feed.
+
+        Parameters
+        ----------
+        items : sequence of mapping of str to object
+            Events of the order history.
+        """
 
     def words(self) -> str:
         """Return the progress in one sentence."""

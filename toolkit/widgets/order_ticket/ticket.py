@@ -38,17 +38,35 @@ _INPUTS = (
 
 
 class OrderTicket(ReviewedPanel):
-    """An order ticket that can't sign a bad order. Made by `session.ticket(symbol)`.
+    """An order ticket that can't sign a bad order.
 
-    Fields are traits, kept as text and never rounded (a number must be exact as written): `side`, `order_type`,
-    `price`, `quantity` (with `quantity_as` "base", "notional" or "share"), `tif`, `reduce_only`, `take_profit`,
-    `stop_loss`, `trigger_by`, `slippage`, `client_id`, `exit_as`, and those of single kinds: `trigger_price`,
-    `last_price`, `count`, `duration`. After each change `problems` holds every broken rule with the values that would
-    pass (see `take`).
+    Made by `session.ticket(symbol)`.
+
+    Fields are traits. They are kept as text and never rounded, and a number must be exact as written. All kinds of
+    orders have `side`, `order_type`, `price`, `quantity` (with `quantity_as` "base", "notional" or "share"), `tif` and
+    `reduce_only`. They also have `take_profit`, `stop_loss`, `trigger_by`, `slippage`, `client_id` and `exit_as`.
+    Single kinds have `trigger_price`, `last_price`, `count` and `duration`. After each change `problems` holds every
+    broken rule with the values that would pass (see `take`).
 
     `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
     `confirm()` checks everything again, signs with the agent key and sends. `status` then follows the order. Any change
     of a field cancels the review. On Mainnet `confirm` requires the symbol to be typed.
+
+    Parameters
+    ----------
+    session : Session
+        Session that signs. Without an agent key the ticket is read-only.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    **fields : object
+        First values of its fields, such as `side="SELL"` or `price="70000"`.
+
+    Raises
+    ------
+    InputError
+        For a field that a ticket does not have.
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "base_panel/review.js", "order_ticket/fields.js", "order_ticket/ticket.js")
@@ -140,13 +158,19 @@ class OrderTicket(ReviewedPanel):
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
-        """Return what the order would do, amounts as Decimal in USDC. It is empty while price or quantity are invalid.
+        """Return what the order would do, amounts as Decimal in USDC.
 
-        The keys are notional, price (mean price expected), worst_price (bound of a market order), bankruptcy_price
-        (where it bounds what closes), fills_now and fills (base units), fee. The key margin is what the order takes
-        from the available margin, fees included. Further keys: available, leverage, realized_pnl, size_before,
-        size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill). Without
-        liquidation_known it can't be estimated. Fee, margin and leverage are None where they are not known.
+        It is empty while price or quantity are invalid.
+
+        Returns
+        -------
+        dict
+            `notional`: value of what fills. `price`: mean price expected. `worst_price`: bound of a market order.
+            `bankruptcy_price`: where it bounds what closes. `fills_now` and `fills`: base units. `fee`. `margin`: what
+            it takes from the available margin, fees included. `effect`: the position in words. `liquidation_price`:
+            estimated, after the whole fill. Without `liquidation_known` it can't be estimated. Fee, margin and leverage
+            are `None` where they are not known. Further keys: `available`, `leverage`, `realized_pnl`, `size_before`,
+            `size_after` and `entry_after`.
         """
         return dict(self._validate().preview)
 
@@ -162,7 +186,18 @@ class OrderTicket(ReviewedPanel):
         return None if self.following is None else self.following.receipt
 
     def take(self, choice: Choice) -> None:
-        """Set the fields of a `choice`."""
+        """Set the fields of a choice.
+
+        Parameters
+        ----------
+        choice : Choice
+            One of a problem's choices, such as `ticket.problems[0].choices[0]`.
+
+        Raises
+        ------
+        InputError
+            For another object.
+        """
         require(choice, Choice, "choice", "one of a problem's choices: ticket.problems[0].choices[0]")
         # Held together: quantity and its unit belong to one change, and are validated as one.
         with self._guard, self.hold_trait_notifications():
@@ -170,11 +205,26 @@ class OrderTicket(ReviewedPanel):
                 setattr(self, name, value)
 
     def submit(self) -> Prepared:
-        """Start the review, and return exactly what `confirm` will sign. Nothing is signed yet.
+        """Start the review, and return exactly what `confirm` will sign.
 
-        Raises CheckFailed with every problem, WalletError without an agent key, LimitReached while the data is stale.
+        Nothing is signed yet.
+
+        Returns
+        -------
+        Prepared
+            The request with its nonce and expiry.
+
+        Raises
+        ------
+        CheckFailed
+            With every problem.
+        WalletError
+            Without an agent key.
+        LimitReached
+            While the data is stale, or while the outcome of the last order is unknown.
         """
         self._end_review()
+        # Read again, because its rules may have changed since the ticket was opened.
         self._product = self._session.product(self._product.symbol)
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
@@ -182,17 +232,60 @@ class OrderTicket(ReviewedPanel):
         return self._begin_review(self._kind.request(order), order.describe(), verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
-        """Start the review of another `leverage` of the product. Raises as `session.prepare` does."""
+        """Start the review of another leverage of the product.
+
+        Parameters
+        ----------
+        leverage : str
+            New leverage, such as "10".
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Notes
+        -----
+        It raises errors as `session.prepare` does.
+        """
         payload = {"type": "setLeverage", "leverage": decimal_text(leverage, "leverage")}
         return self._review_setting(payload, f"Set the leverage of {self.symbol} to {leverage}x", "set")
 
     def set_margin_mode(self, mode: Literal["CROSS", "ISOLATED"]) -> Prepared:
-        """Start the review of another margin `mode` of the product. Raises as `session.prepare` does."""
+        """Start the review of another margin mode of the product.
+
+        Parameters
+        ----------
+        mode : {"CROSS", "ISOLATED"}
+            New margin mode.
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Notes
+        -----
+        It raises errors as `session.prepare` does.
+        """
         payload = {"type": "setMarginMode", "marginMode": mode}
         return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {str(mode).lower()}", "set")
 
     def take_share(self, percent: int) -> None:
-        """Set the quantity to `percent` of what the margin (reduce-only: the position) allows, in whole steps."""
+        """Set the quantity to a share of what the margin allows, reduce-only of the position.
+
+        It is rounded down to whole steps.
+
+        Parameters
+        ----------
+        percent : int
+            Share in percent, 0 to 100. Values outside are set to the nearest of these.
+
+        Raises
+        ------
+        InputError
+            Without a price, the account's data or a known leverage.
+        """
         with self._guard:
             largest = self._kind.largest_quantity(self._inputs())
         if largest is None:
@@ -204,12 +297,19 @@ class OrderTicket(ReviewedPanel):
 
     def _review_setting(self, payload: dict[str, Any], question: str, verb: str) -> Prepared:
         self._end_review()
+        # Not that of the ticket: a setting does not need a valid order.
         ReviewedPanel._check_review(self)
         self._places = False
         return self._begin_review({**payload, "symbolCode": self._product.code}, question, verb, self.symbol)
 
     def ask_venue(self) -> str:
-        """Resolve an order of unknown outcome by asking the venue, and return its status."""
+        """Resolve an order of unknown outcome by asking the venue.
+
+        Returns
+        -------
+        str
+            Its status.
+        """
         from ...client.orders.receipts import receipt as receipt_of
 
         tracker = self.following
@@ -227,11 +327,15 @@ class OrderTicket(ReviewedPanel):
         return self.status
 
     def clear(self) -> None:
-        """Clear the fields and the last order. An order of unknown outcome stays until it is resolved."""
+        """Clear the fields and the last order.
+
+        An order of unknown outcome stays until it is resolved.
+        """
         with self._guard, self.hold_trait_notifications():
             for name in _TEXTS:
                 setattr(self, name, "")
             self.reduce_only = False
+        # Otherwise the warning that an order may have been placed would be lost.
         if self.status != UNKNOWN:
             self.following = None
         self.refresh()
@@ -263,6 +367,7 @@ class OrderTicket(ReviewedPanel):
 
     def _on_failure(self, error: BaseException) -> None:
         if self._places and self.following is not None:
+            # A TWAP that failed to start has nothing to follow, so the ticket shows the error.
             if self.following.record_failure(error):
                 return
             self.following = None
@@ -314,6 +419,7 @@ class OrderTicket(ReviewedPanel):
     def _make_view(self) -> dict[str, Any]:
         validation, market = self._validate(), self._market()
         if self._prepared is not None and self._places and validation.problems:
+            # Prices have moved so that the order breaks a rule. The button must not stay.
             self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
         session, product = self._session, self._product
         prices = {"bid": market.bid, "ask": market.ask, "mark": market.mark, "last": market.last}

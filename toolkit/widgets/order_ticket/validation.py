@@ -26,6 +26,7 @@ from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketM
 FIELDS = {**ARGUMENTS, "ordType": "order_type", "clOrdId": "client_id", "symbolCode": "symbol"}
 """Wire name → field of the ticket."""
 MICRO = Decimal("0.000001")
+# The wire has the client id as int64.
 MAX_CLIENT_ID = 2**63 - 1
 MOST_STEPS = 2**63 - 1
 """Where the search for what the margin allows ends in a product without a largest quantity."""
@@ -35,7 +36,15 @@ EXITS = {"take_profit": 1, "stop_loss": -1}
 
 
 def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
-    """Return the order of a draft, with its take-profit and stop-loss."""
+    """Return the order of a draft, with its take-profit and stop-loss.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : str
+        Quantity in base units, as text.
+    """
     draft, hedge = inputs.draft, inputs.holdings.hedge
     side: Any = draft.side + ("_CLOSE_HEDGE" if draft.reduce_only and hedge else "")
     tif: Any = draft.effective_tif
@@ -45,6 +54,7 @@ def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
         quantity=quantity,
         price=None if draft.market else draft.price,
         tif=tif,
+        # In hedge mode the side already says that it closes a leg.
         reduce_only="REDUCE_ONLY" if draft.reduce_only and not hedge else None,
         cl_ord_id=_client_number(draft.client_id) or None,
         slippage=(draft.slippage or None) if draft.market else None,
@@ -58,7 +68,22 @@ def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
 
 
 def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: Any, closing: str) -> Order:
-    """Return a take-profit or stop-loss whose side is `closing`."""
+    """Return a take-profit or stop-loss.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : str
+        Quantity in base units as text, "0" for the whole position.
+    trigger : str
+        Trigger price in USDC, as text.
+    kind : {"TP_FROM_POSITION", "SL_FROM_POSITION"}
+        Which exit.
+    closing : {"BUY", "SELL"}
+        Side that closes the position.
+    """
+    # An exit closes the leg, so in hedge mode its side says so.
     side: Any = closing + ("_CLOSE_HEDGE" if inputs.holdings.hedge else "")
     by: Any = inputs.draft.trigger_by
     symbol = inputs.product.symbol
@@ -66,16 +91,26 @@ def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: Any, clo
 
 
 def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]:
-    """Return a problem for every pre-trade rule that the order or its children break."""
+    """Return a problem for every pre-trade rule that an order breaks.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    order : Order or Bracket
+        An order, or one with exits, which are checked too.
+    """
     draft, product, covered = inputs.draft, inputs.product, cover(inputs.holdings, inputs.draft.sign)
     prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
+    # The rules see the item as it would be signed, not the fields of the form.
     failures = check_order(product, order.to_items(product)[0], **prices, cover=covered)
     # An empty price is reported as missing.
     problems = [_problem(one, FIELDS, draft) for one in failures if one.field != "ordPx" or draft.price]
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
+    # Of an exit only the trigger is reported. Its quantity is that of the order, whose problem is listed already.
     for leg in order.legs[1:]:
         name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
@@ -93,13 +128,20 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     unit = {"quantity_as": "base"} if name == "quantity" else {"exit_as": "price"} if name in EXITS else {}
     choices = [Choice(value, {name: value, **unit}) for value in failure.nearest]
     if failure.rule == "decimal text":
+        # A number in the notation of another country is read in both ways. The user decides which was meant.
         choices += meant(name, str(getattr(draft, name, "")))
     typed = str(getattr(draft, name, ""))
     return Problem(name, failure.rule, failure.message.replace(repr(typed), quoted(typed)), tuple(choices))
 
 
 def client_id_problems(inputs: TicketInputs) -> list[Problem]:
-    """Return the problem of a client id that is not a number, or not free."""
+    """Return the problem of a client id that is not a number, or not free.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    """
     text, holdings = inputs.draft.client_id, inputs.holdings
     if not text:
         return []
@@ -115,11 +157,24 @@ def client_id_problems(inputs: TicketInputs) -> list[Problem]:
 
 def _client_number(text: str) -> int:
     """Return the number of a client id, 0 for text that is not one."""
+    # `int` would take "1_000" and digits of other scripts too. They would be signed as another text than was typed.
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
 
 
 def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
-    """Return the quantity in base units as text, its problem, or None without a price for it. Nothing is rounded."""
+    """Return the quantity in base units as text, or its problem.
+
+    Nothing is rounded.
+
+    Without a price for an amount in USDC it returns `None`.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    worst : Decimal or None
+        Worst price at which it may trade, in USDC.
+    """
     draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
@@ -133,10 +188,12 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
         return Problem(
             "quantity", "decimal text", f"{what} {quoted(text)} is not a number above 0", meant("quantity", text)
         )
+    # More than everything is always a mistake of the unit, so it is not left to the margin rule.
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
     price = reference_price(draft, inputs.market)
+    # A slippage that can't be read leaves no worst price.
     if price is None or worst is None or price <= 0 or worst <= 0:
         if not draft.market and not draft.price:
             return None  # an empty price field is reported as such
@@ -154,8 +211,11 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
 
 def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) -> str | Problem:
     steps = exact / product.step_size
+    # An amount that is no whole number of steps is refused with both neighbours. Rounding would sign another size than
+    # was typed.
     if steps == int(steps) and steps > 0:
         return product.quantity_text(int(steps))
+    # Zero steps are no choice.
     ends = sorted({int(steps.to_integral_value(rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING)} - {0})
     texts = [product.quantity_text(end) for end in ends]
     choices = tuple(in_base(text, f"{text} = {money(Decimal(text) * price)} USDC") for text in texts)
@@ -170,6 +230,13 @@ def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal | None:
     """Return the largest quantity that the position (reduce-only) or the available margin allows.
 
     None where that takes the leverage, which is not known.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    worst : Decimal
+        Worst price at which it may trade, in USDC.
     """
     product = inputs.product
     if inputs.draft.reduce_only:
@@ -177,32 +244,66 @@ def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal | None:
     if inputs.holdings.leverage is None:
         return None
     most = MOST_STEPS if product.max_steps is None else product.max_steps
+    # The limit is left out of the search, so it is one above the product's largest order.
     return product.step_size * max_affordable_steps(inputs, most + 1, worst)
 
 
 def reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
-    """Return the price a quantity is valued at: the limit, or the best price for a market order."""
+    """Return the price a quantity is valued at: the limit, or the best price for a market order.
+
+    Parameters
+    ----------
+    draft : Draft
+        Fields of the ticket.
+    market : TicketMarket
+        Prices of the product.
+    """
     if not draft.market:
         return plain_decimal(draft.price)
+    # Without a book the last trade is the best that is known.
     return (market.ask if draft.is_buy else market.bid) or market.last or market.mark
 
 
 def best_prices(market: TicketMarket) -> tuple[Choice, ...]:
-    """Return the best bid and ask as choices for the price."""
+    """Return the best bid and ask as choices for the price.
+
+    Parameters
+    ----------
+    market : TicketMarket
+        Prices of the product.
+    """
     quotes = [("bid", market.bid), ("ask", market.ask)]
     texts = [(name, plain_text(price)) for name, price in quotes if price is not None]
     return tuple(Choice(f"{name} {text}", {"price": text}) for name, text in texts)
 
 
 def missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
-    """Return the problem of an empty field."""
+    """Return the problem of an empty field.
+
+    Parameters
+    ----------
+    name : str
+        Field of the ticket.
+    message : str
+        What is needed.
+    choices : tuple of Choice, optional
+        Values that would pass (default: none).
+    """
     return Problem(name, "required", message, choices, missing=True)
 
 
 def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[TicketInputs, list[Problem]]:
-    """Return the inputs with trigger prices, rounded to the nearest tick, in place of percent or PnL.
+    """Return the inputs with exits as trigger prices in place of percent or PnL.
 
-    Percent is the distance from the price, PnL an amount in USDC for `quantity`. A stop-loss is given above 0 too.
+    Prices are rounded to the nearest tick. Percent is the distance from the price, PnL an amount in USDC for the
+    quantity. A stop-loss is given above 0 too.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : Decimal or None
+        Quantity in base units, `None` while it is not known.
     """
     draft, reference = inputs.draft, reference_price(inputs.draft, inputs.market)
     if draft.exit_as == "price":
@@ -213,6 +314,7 @@ def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[Ti
         text = getattr(draft, name)
         if not text:
             continue
+        # A percent that can't be converted must not remain in the field of a price.
         prices[name] = ""
         number = plain_decimal(text)
         what = f"{name.replace('_', ' ')} {quoted(text)}"
@@ -231,9 +333,18 @@ def with_exit_prices(inputs: TicketInputs, quantity: Decimal | None) -> tuple[Ti
 
 
 def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal | None) -> dict[str, tuple[Decimal, Decimal]]:
-    """Return (trigger price, PnL expected there after the fees of both fills) for each exit of the draft.
+    """Return trigger price and expected PnL for each exit of the draft.
 
-    It is the PnL before fees where these are not known.
+    The PnL is after the fees of both fills, or before fees where these are not known.
+
+    Parameters
+    ----------
+    draft : Draft
+        Fields of the ticket.
+    preview : mapping of str to object
+        Expected effect of the order.
+    taker : Decimal or None
+        Fee of the fill at the exit, as a ratio, `None` if not known.
     """
     found, fee = {}, preview["fee"]
     if fee is None or taker is None:
@@ -241,25 +352,39 @@ def exit_results(draft: Draft, preview: Mapping[str, Any], taker: Decimal | None
     for name in EXITS:
         trigger = plain_decimal(getattr(draft, name))
         if trigger is not None:
+            # From the mean price expected, not from the limit: part of the order may fill better.
             moved = draft.sign * (trigger - preview["price"]) * preview["fills"]
             found[name] = (trigger, moved - fee - taker * trigger * preview["fills"])
     return found
 
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
-    """Return a problem for every account rule that an order breaks. `worst` is the worst price it may trade at."""
+    """Return a problem for every account rule that an order breaks.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : Decimal
+        Quantity in base units.
+    worst : Decimal
+        Worst price at which it may trade, in USDC.
+    """
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     if draft.reduce_only:
         # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
         return _reduce_only_rules(inputs, quantity, valued)
+    # What only closes takes no margin, and must pass while an account is short of it.
     if quantity <= cover(holdings, draft.sign):
         return []
+    # After the cover: closing is allowed during a liquidation.
     if holdings.liquidating:
         return [Problem("side", "liquidation", "the account is being liquidated, so only reducing orders are accepted")]
     need = _need_of(inputs, quantity, worst)
     problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
     margin_parts = need.margin_parts(inputs)
+    # Compared in whole parts as on the venue. A Decimal may differ in the last digit.
     if margin_parts is not None and margin_parts > _parts(product, holdings.available):
         problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_parts) / product.money_scale))
     return problems
@@ -272,6 +397,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if held <= 0:
         other = "SELL" if draft.is_buy else "BUY"
         choices = [Choice("not reduce-only", {"reduce_only": False})]
+        # The position lies on the other side: the wrong button was probably pressed.
         if holdings.size * draft.sign > 0:
             choices.insert(0, Choice(other.lower(), {"side": other}))
         message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
@@ -287,6 +413,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if quantity > free:
         message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
         return [Problem("quantity", "position", message, (choice,))]
+    # The smallest value does not hold for closing everything, or a rest could never be closed.
     if quantity < free and price * quantity < product.min_order_value:
         below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
         message = f"order value {trimmed(price * quantity)} {below}"
@@ -295,12 +422,27 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
 
 
 def rounded_up(amount: Decimal) -> Decimal:
-    """Return an amount in USDC rounded up to a micro-USDC."""
+    """Return an amount in USDC rounded up to a micro-USDC.
+
+    Parameters
+    ----------
+    amount : Decimal
+        Amount in USDC.
+    """
     return amount.quantize(MICRO, ROUND_CEILING, WIDE)
 
 
 def cover(holdings: Holdings, sign: int) -> Decimal:
-    """Return how much an order without reduce-only closes before it opens anything."""
+    """Return how much an order without reduce-only closes before it opens anything.
+
+    Parameters
+    ----------
+    holdings : Holdings
+        What the account holds in the product.
+    sign : int
+        +1 for a buy, −1 for a sell.
+    """
+    # In hedge mode an order that does not close a leg always opens.
     return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
 
 
@@ -320,14 +462,21 @@ class _Need(NamedTuple):
     def margin_parts(self, inputs: TicketInputs) -> int | None:
         """Return the available margin that the order takes, in parts: initial margin, fees, immediate losses.
 
-        None where the leverage is not known. Without the fees where their rates are not known.
+        It is `None` where the leverage is not known. Fees are left out where their rates are not known.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
         """
         rule, holdings, product = self.rule, inputs.holdings, inputs.product
         if holdings.leverage is None:
             return None
+        # Only the growth counts, because the margin of what is held is not available any more.
         need = rule.margin - self.standing.initial() - rule.freed + rule.loss
         if not self.taken:
             return need
+        # The higher of both rates: which part will rest is not known before the order is there.
         rate = max(holdings.maker or ZERO, holdings.taker or ZERO, ZERO)
         fee = rounded_up(Decimal(self.paid * product.unit) * rate / product.money_scale)
         # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
@@ -357,6 +506,7 @@ def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
     taken, paid = walk(market.opposite(sign), quantity, worst, sign)
     orders = holdings.buys if sign > 0 else holdings.sells
     resting = ((round(size / step), round(price / tick)) for price, size in orders)
+    # Closing the position leaves resting orders without their cover, so their value counts too.
     uncovered = uncovered_value(resting, standing.cover(sign)) * product.unit
     taken_steps, paid_ticks = round(taken / step), round(paid / tick / step)
     rule = need_of(standing, sign, steps, limit, mark, product.unit, taken_steps, paid_ticks, uncovered)
@@ -370,6 +520,7 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
         most = f"maxPositionNtnl {money(largest)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
         return [Problem("quantity", "maxPositionNtnl", message)]
+    # Larger positions allow less leverage. The tier is that of position and orders together.
     limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
     if limit is None or holdings.leverage is None or holdings.leverage <= limit:
         return []
@@ -385,7 +536,9 @@ def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
         return []
     legs = (standing.longs + (need.taken if sign > 0 else 0), standing.shorts + (need.taken if sign < 0 else 0))
     values = (Decimal(size * standing.step_value) / product.money_scale for size in legs)
+    # Each leg has its own tier.
     maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
+    # Equal is too little: a liquidation starts there.
     if equity > _parts(product, maintenance):
         return []
     have, advice = money(Decimal(equity) / product.money_scale), "Add margin to it before it grows"
@@ -400,6 +553,15 @@ def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> De
 
     That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
     None where the leverage is not known.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    quantity : Decimal
+        Quantity in base units.
+    worst : Decimal
+        Worst price at which it may trade, in USDC.
     """
     if quantity <= cover(inputs.holdings, inputs.draft.sign):
         return ZERO
@@ -421,8 +583,21 @@ def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, nee
 
 
 def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> int:
-    """Return the largest number of steps below `limit` whose margin is available, by bisection."""
+    """Return the largest number of steps whose margin is available.
+
+    It is found by bisection.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    limit : int
+        The number is below this one.
+    worst : Decimal
+        Worst price at which it may trade, in USDC.
+    """
     low, high = 0, limit
+    # The margin grows with the quantity, so bisection finds the edge.
     while low < high - 1:
         middle = (low + high) // 2
         needed = margin_needed(inputs, inputs.product.step_size * middle, worst)

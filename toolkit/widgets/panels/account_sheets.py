@@ -38,7 +38,13 @@ _YEAR_SECONDS = 365 * 24 * 3600
 
 
 class Account(Panel):
-    """The wallet of a `session`: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
+    """The wallet: equity, balance, available and withdrawable amounts, margin in use, fee rates.
+
+    Parameters
+    ----------
+    session : Session
+        Session with an account.
+    """
 
     _esm = module("base_panel/common.js", "panels/sheet.js")
 
@@ -89,9 +95,21 @@ class Account(Panel):
 
 
 class Funding(Panel):
-    """The funding of `symbol` for a `session`: the running rate, its settlement, your cost, and settled rates.
+    """The funding of a product: the running rate, its settlement, your cost, and settled rates.
 
     The settled rates are loaded when the panel is made and after each settlement.
+
+    Parameters
+    ----------
+    session : Session
+        Any session. With an account it shows your payments too.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "panels/sheet.js")
@@ -113,6 +131,7 @@ class Funding(Panel):
     def _load(self, settlement_ms: int) -> None:
         if settlement_ms == self._loaded_for:
             return
+        # Before the read: after an error it waits for the next settlement, instead of asking with every refresh.
         self._loaded_for = settlement_ms
         start = settlement_ms - SETTLED * self._interval_ms()
         frame = self._session.info.funding_rate_history(self._product.symbol, start=start, progress=False, exact=True)
@@ -162,9 +181,14 @@ class Funding(Panel):
 
 
 class LiquidationMap(Panel):
-    """Where the account of a `session` would be liquidated: the price of each position, and moves of all prices.
+    """Where the account would be liquidated: the price of each position, and moves of all prices.
 
     Prices are estimates. The price of a position assumes that the other mark prices stay. A move changes all of them.
+
+    Parameters
+    ----------
+    session : Session
+        Session with an account.
     """
 
     _esm = module("base_panel/common.js", "panels/sheet.js")
@@ -216,14 +240,25 @@ class LiquidationMap(Panel):
 def stress_rows(
     rows: Iterable[Mapping[str, Any]], products: Mapping[str, Product], wallet: Mapping[str, Any]
 ) -> list[list[str]]:
-    """Return equity and maintenance margin of the cross positions after a move of all marks, for each of SHOCKS.
+    """Return equity and maintenance margin of the cross positions after a move of all marks.
 
-    The maintenance margin is unknown where the venue does not say the tiers of one of them.
+    There is a row for each of `SHOCKS`. The maintenance margin is unknown where the venue does not say the tiers of one
+    of them.
+
+    Parameters
+    ----------
+    rows : iterable of mapping of str to object
+        Rows of positions.
+    products : mapping of str to Product
+        All products, for their margin tiers.
+    wallet : mapping of str to object
+        Row of the wallet.
     """
     marked = [one for one in rows if one["mark_price"]]
     cross = [one for one in marked if one["margin_mode"] != "ISOLATED"]
     if not cross or wallet.get("equity") is None:
         return []
+    # Isolated positions are liquidated alone, so their equity does not help the others.
     own = sum((isolated_equity(one) for one in marked), _ZERO)  # 0 of cross positions
     found = []
     for shock in SHOCKS:

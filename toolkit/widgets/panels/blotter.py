@@ -48,16 +48,41 @@ class PositionPanel(ReviewedPanel):
     _account: Any = None
 
     def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
-        """Start the review of a position's take_profit or stop_loss at the trigger `price`. "" cancels it.
+        """Start the review of a position's take-profit or stop-loss.
 
-        One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
-        CheckFailed when it breaks a rule, and as `session.prepare` does.
+        One that waits is changed, otherwise one of the whole position is placed.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        kind : {"take_profit", "stop_loss"}
+            Which exit.
+        price : str
+            Trigger price in USDC. "" cancels the exit.
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            Without a position of one leg, or for a price that would trigger immediately.
+        CheckFailed
+            When it breaks a rule.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         row, size = self._single(symbol)
         if kind not in _MAKERS:
             raise InputError(f"kind {kind!r} is not known", field="kind", rule="known", nearest=tuple(_MAKERS))
         product, words, mark = self._session.product(symbol), kind.replace("_", " "), row["mark_price"]
+        # The venue would sell at once what the user wants to keep until the trigger.
         if price and mark and kind != exit_kind(decimal_text(price, kind), mark, size):
             where = "above" if Decimal(price) < mark else "below"
             message = f"a {words} at {price} would trigger immediately: it must be {where} the mark price {mark}"
@@ -65,6 +90,7 @@ class PositionPanel(ReviewedPanel):
         waiting = exits_of(symbol, self._account.orders.rows()).get(kind)
         if waiting is None and not price:
             raise InputError(f"give the trigger price of the {words}", field=kind, rule="required", value=price)
+        # The quantity of a new exit is that of the position when it triggers.
         if waiting is None:
             side = ("SELL" if size > 0 else "BUY") + ("_CLOSE_HEDGE" if row["position_mode"] == "HEDGE" else "")
             order: Order = _MAKERS[kind](symbol, side, price)
@@ -90,12 +116,25 @@ class PositionPanel(ReviewedPanel):
 
 
 class Blotter(PositionPanel):
-    """Open positions and orders of the account of `session`, with buttons to close and cancel, and its histories.
+    """Open positions and orders with buttons to close and cancel, and the account's histories.
 
     A button asks for confirmation before anything is signed. Changes of an order or a part of a position are reviewed
-    as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
-    Python: `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`, and `amend`, `reduce` and `set_exit`, which
-    start a review.
+    as in a ticket. Tables are sorted by a click on a column and copied as CSV.
+
+    From Python: `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`. `amend`, `reduce` and `set_exit` start a
+    review.
+
+    Parameters
+    ----------
+    session : Session
+        Session that signs. Without an agent key the blotter is read-only.
+    symbol : str or int or None, optional
+        The only product that is shown (default: all).
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "base_panel/review.js", "base_panel/table.js", "panels/blotter.js")
@@ -127,13 +166,46 @@ class Blotter(PositionPanel):
         self.refresh()
 
     def cancel(self, order_id: int | str) -> Receipt:
-        """Cancel the open order `order_id`. Raises InputError when there is none, and as `session.cancel` does."""
+        """Cancel an open order.
+
+        Parameters
+        ----------
+        order_id : int or str
+            Number of the order.
+
+        Returns
+        -------
+        Receipt
+            The outcome.
+
+        Raises
+        ------
+        InputError
+            When there is no such order.
+        LimitReached
+            While the panel is locked.
+
+        Notes
+        -----
+        It raises further errors as `session.cancel` does.
+        """
         row = order_row(self.orders.rows(), order_id)
         item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
         return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
 
     def cancel_all(self) -> list[Receipt]:
-        """Cancel all shown orders, and return a receipt for each product and kind."""
+        """Cancel all shown orders.
+
+        Returns
+        -------
+        list of Receipt
+            One for each product and kind of order.
+
+        Raises
+        ------
+        LimitReached
+            While the panel is locked.
+        """
         receipts = []
         # One request cancels either the resting or the untriggered orders of one product.
         orders = self._shown(self.orders.rows())
@@ -143,9 +215,30 @@ class Blotter(PositionPanel):
         return receipts
 
     def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
-        """Close the position in `symbol` at market, reduce-only. `size` is its expected size, e.g. "−0.5".
+        """Close the position in a product at market, reduce-only.
 
-        Raises InputError when there is none or its size has changed, and as `session.place` does.
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        size : str or None, optional
+            Size that it is expected to have, such as "−0.5" (default: any).
+
+        Returns
+        -------
+        list of Receipt
+            One for each leg.
+
+        Raises
+        ------
+        InputError
+            When there is no position, or its size has changed.
+        LimitReached
+            While the panel is locked.
+
+        Notes
+        -----
+        It raises further errors as `session.place` does.
         """
         row, sizes = self._position(symbol)
         if not sizes:
@@ -157,13 +250,26 @@ class Blotter(PositionPanel):
             message = f"the position in {symbol} is {shown} now, not {size}. Check it and try again"
             raise InputError(message, field="size", value=size)
         hedge = row["position_mode"] == "HEDGE"
+        # Reduce-only: a position that is closed meanwhile is not turned around.
         orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
         return [self._sign_and_send(order, f"closed {trimmed(abs(one))} {symbol}") for order, one in orders]
 
     def close_all(self) -> Prepared:
         """Start the review of closing all shown positions at market, reduce-only, in one request.
 
-        Raises InputError without any, and as `session.prepare` does.
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            Without any position.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         held = [(one, size) for one in self._shown(self.positions.rows()) for size in legs(one)]
@@ -175,23 +281,66 @@ class Blotter(PositionPanel):
         return self._begin_review(orders, f"Close all positions at market: {words}", "close", EVERY)
 
     def reverse(self, symbol: str) -> Prepared:
-        """Start the review of turning the position in `symbol` into one of the same size and the other direction.
+        """Start the review of turning a position into one of the other direction.
 
-        Raises InputError in hedge mode and without a position of one leg, and as `session.prepare` does.
+        The size stays the same.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            In hedge mode, and without a position of one leg.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         row, size = self._single(symbol)
         if row["position_mode"] == "HEDGE":
             message = f"{symbol} is in hedge mode: close the position and open the other leg"
             raise InputError(message, field="symbol", rule="one-way", value=symbol)
+        # Twice the size in one order. Two orders could leave the account without the second one.
         order = Order(symbol, "SELL" if size > 0 else "BUY", format(2 * abs(size), "f"), tif="IOC")
         words = f"Reverse the {symbol} position: {trimmed(size)} → {trimmed(-size)}"
         return self._begin_review(order, words, "reverse", symbol)
 
     def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
-        """Start the review of a new `price` (of a trigger order: its trigger) or `quantity` of the order `order_id`.
+        """Start the review of a new price or quantity of an open order.
 
-        Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
+        Parameters
+        ----------
+        order_id : int or str
+            Number of the order.
+        price : str, optional
+            New limit price in USDC, of a trigger order its trigger (default: as it is).
+        quantity : str, optional
+            New quantity in base units (default: as it is).
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            Without the order, or without a price and a quantity.
+        CheckFailed
+            When the new order breaks a rule.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         row = order_row(self.orders.rows(), order_id)
@@ -201,9 +350,30 @@ class Blotter(PositionPanel):
         return self._review_replacement(product, order_id, price=price, quantity=quantity)
 
     def reduce(self, symbol: str, share: int | None = None, quantity: str = "") -> Prepared:
-        """Start the review of closing `share` (percent, in whole steps) or `quantity` of the position in `symbol`.
+        """Start the review of closing a part of a position.
 
-        Raises InputError for another part, and as `session.prepare` does.
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        share : int or None, optional
+            Part in percent, 1 to 100, rounded down to whole steps (default: none).
+        quantity : str, optional
+            Part in base units, which counts before `share` (default: none).
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            For a part that the position does not have.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         row, size = self._single(symbol)
@@ -213,6 +383,7 @@ class Blotter(PositionPanel):
                 raise InputError(f"share {share} must be 1 to 100 percent", field="share", rule="share", value=share)
             quantity = format(product.round_quantity(abs(size) * share / 100, "down"), "f")
         part = Decimal(product.steps(quantity)) * product.step_size
+        # Of a small position a share may be less than one step.
         if not 0 < part <= abs(size):
             message = f"quantity {quantity} must be above 0 and at most the position's {whole}"
             raise InputError(message, field="quantity", rule="position", value=quantity, nearest=(whole,))
@@ -351,34 +522,80 @@ class Blotter(PositionPanel):
 
 
 def is_untriggered(row: Row) -> bool:
-    """Return whether an order waits for its trigger."""
+    """Return whether an order waits for its trigger.
+
+    Parameters
+    ----------
+    row : Row
+        Row of the live object.
+    """
     return bool(row["status"] == UNTRIGGERED)
 
 
 def legs(row: Row) -> list[Decimal]:
-    """Return the sizes of a position's legs, negative for a short one."""
+    """Return the sizes of a position's legs, negative for a short one.
+
+    Parameters
+    ----------
+    row : Row
+        Row of the live object.
+    """
     return [one for one in (row["long_size"], -abs(row["short_size"])) if one]
 
 
 def exits_of(symbol: str, orders: Iterable[Row]) -> dict[str, tuple[str, str]]:
-    """Return order id and trigger price of the waiting take-profit and stop-loss of a position."""
+    """Return order number and trigger price of the waiting exits of a position.
+
+    The keys are "take_profit" and "stop_loss".
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    orders : iterable of Row
+        Rows of open orders.
+    """
     own = [one for one in orders if one["symbol"] == symbol and is_untriggered(one)]
     named = ((EXITS.get(str(one["reduce_only"])), one) for one in own)
     return {name: (str(one["order_id"]), format(one["trigger_price"], "f")) for name, one in named if name}
 
 
 def exit_kind(price: Decimal | str, mark: Decimal, size: Decimal) -> str:
-    """Return what an exit of a position at a price is: a take_profit on the side where it gains, else a stop_loss."""
+    """Return whether an exit at a price is a take_profit or a stop_loss.
+
+    It is a take_profit on the side where the position gains.
+
+    Parameters
+    ----------
+    price : Decimal or str
+        Trigger price in USDC.
+    mark : Decimal
+        Mark price in USDC.
+    size : Decimal
+        Size of the position, negative for a short.
+    """
     return "take_profit" if (Decimal(price) > mark) == (size > 0) else "stop_loss"
 
 
 def size_text(row: Row) -> str:
-    """Return the size of a position, of hedged ones both legs."""
+    """Return the size of a position, of a hedged one that of both legs.
+
+    Parameters
+    ----------
+    row : Row
+        Row of the live object.
+    """
     return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
 
 
 def open_order_row(row: Row) -> dict[str, Any]:
-    """Return an open order."""
+    """Return an open order as the page shows it.
+
+    Parameters
+    ----------
+    row : Row
+        Row of the live object.
+    """
     option = _KINDS.get(str(row["reduce_only"]), "")
     trigger = row.get("trigger_price")
     # A trigger order is known by what it does to the position; its time in force says nothing more.
@@ -404,7 +621,15 @@ def open_order_row(row: Row) -> dict[str, Any]:
 
 
 def parent_row(plan: Any, status: str) -> dict[str, Any]:
-    """Return a parent order."""
+    """Return a parent order as the page shows it.
+
+    Parameters
+    ----------
+    plan : object
+        Plan of the parent order.
+    status : str
+        Status, such as "RUNNING".
+    """
     twap, price = plan.twap, plan.average_price
     running = status == "RUNNING" and plan.done < twap.slices
     return {
@@ -424,12 +649,26 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
 
 
 def kind_text(kind: Any) -> str:
-    """Return the type of an order in words: "liquidation" is an order of the venue, not a sell by the user."""
+    """Return the type of an order in words.
+
+    "liquidation" is an order of the venue, not a sell by the user.
+
+    Parameters
+    ----------
+    kind : object
+        Type as the feed names it, `None` for an unknown one.
+    """
     return str(kind or "").lower().replace("_", " ")
 
 
 def fill_row(_: int, row: Row) -> dict[str, Any]:
-    """Return a fill."""
+    """Return a fill as the page shows it.
+
+    Parameters
+    ----------
+    row : Row
+        Row of the live object.
+    """
     fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
     return {
         "time": f"{row['time']:%m-%d %H:%M:%S}",
@@ -445,7 +684,15 @@ def fill_row(_: int, row: Row) -> dict[str, Any]:
 
 
 def event_row(place: int, row: Row) -> dict[str, Any]:
-    """Return an event of an order."""
+    """Return an event of an order as the page shows it.
+
+    Parameters
+    ----------
+    place : int
+        Place in the history, which makes the row's id unique.
+    row : Row
+        Row of the live object.
+    """
     filled = row.get("fill_quantity")
     what = f"{trimmed(filled)} at {grouped(row['fill_price'])}" if filled else str(row.get("reason") or "")
     return {
@@ -463,7 +710,15 @@ def event_row(place: int, row: Row) -> dict[str, Any]:
 
 
 def funding_row(place: int, row: Row) -> dict[str, Any]:
-    """Return a funding payment."""
+    """Return a funding payment as the page shows it.
+
+    Parameters
+    ----------
+    place : int
+        Place in the history, which makes the row's id unique.
+    row : Row
+        Row of the live object.
+    """
     return {
         "time": f"{row['time']:%m-%d %H:%M}" if row["time"] else "",
         "symbol": row["symbol"],

@@ -41,9 +41,25 @@ class _MarketPanel(Panel):
 
 
 class OrderBook(_MarketPanel):
-    """The live order book of the product `symbol`, for a `session`: bids, asks, depth bars, mid and spread.
+    """The live order book of a product: bids, asks, depth bars, mid and spread.
 
-    `depth` levels a side. `frame()` returns it as a DataFrame. A click on a price calls `on_pick` with its text.
+    A click on a price calls `on_pick`.
+
+    Parameters
+    ----------
+    session : Session
+        Any session.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    depth : int, optional
+        Levels per side (default: 12).
+    on_pick : callable, optional
+        Called with the text of a price that is clicked (default: nothing).
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "panels/book.js")
@@ -124,7 +140,20 @@ def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: De
 
 
 class Trades(_MarketPanel):
-    """The live public trades of `symbol` for a `session`, newest first. `frame()` returns them as a DataFrame."""
+    """The live public trades of a product, newest first.
+
+    Parameters
+    ----------
+    session : Session
+        Any session.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
+    """
 
     _esm = module("base_panel/common.js", "panels/trades.js")
 
@@ -152,9 +181,23 @@ class Trades(_MarketPanel):
 
 
 class Depth(_MarketPanel):
-    """The depth of the book of `symbol` as a chart, for a `session`: cumulative quantity by distance from the middle.
+    """The depth of a product's book as a chart: cumulative quantity by distance from the middle.
 
-    It shows at most `levels` levels per side. Both sides have the same scale. `frame()` returns the book.
+    Both sides have the same scale. `frame()` returns the book.
+
+    Parameters
+    ----------
+    session : Session
+        Any session.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    levels : int, optional
+        Most levels per side (default: 200).
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "panels/depth.js")

@@ -45,15 +45,35 @@ INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
 
 
 class Candles(PositionPanel):
-    """A live candle chart of the product `symbol`, for a `session`, with volume.
+    """A live candle chart of a product, with volume and the account's lines.
 
-    `interval` is text such as "1m", "15m", "4h", or a timedelta. It zooms, pans and loads its history on scroll.
-    `indicators` of `toolkit.research` are drawn over or below the prices, such as ["SMA 20", "RSI 14"]. The account's
-    open orders, take-profits and stop-losses, fills, entry and liquidation price are lines and marks, and words at the
-    edge where a line is off the chart. An order's line can be dragged, and a click places an order or an exit (`move`,
-    `place`, `exit_at`): each begins a review. The lines of mark and index price begin when the chart is made. From 1 h
-    on they also show the prices of funding settlements, as the venue publishes no others. `frame()` returns the live
-    candles as a DataFrame, `older()` loads earlier ones.
+    It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
+    prices. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
+
+    The account's open orders, exits, fills, entry and liquidation price are lines and marks. Where a line is off the
+    chart, it is words at the edge. The line of an order can be dragged, and a click places an order or an exit. Each
+    begins a review, as `move`, `place` and `exit_at` do.
+
+    The lines of mark and index price begin when the chart is made. From 1 h on they also show the prices of funding
+    settlements, as the venue publishes no others.
+
+    Parameters
+    ----------
+    session : Session
+        Any session. With an account it shows its orders and position.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    interval : str or int or timedelta, optional
+        Length of a candle, such as "1m", "15m" or "4h", or a timedelta (default: "1m").
+    indicators : iterable of str, optional
+        Indicators to draw, such as `["SMA 20", "RSI 14"]` (default: none).
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
+    InputError
+        For an interval that the venue does not have, or an indicator that is not known.
     """
 
     _esm = module(
@@ -94,11 +114,23 @@ class Candles(PositionPanel):
         self.refresh()
 
     def frame(self) -> pd.DataFrame:
-        """Return the live candles as a DataFrame, as those of `session.stream.candles` do."""
+        """Return the live candles.
+
+        Returns
+        -------
+        DataFrame
+            Columns as those of `session.stream.candles`.
+        """
         return self.live.frame()
 
     def older(self) -> int:
-        """Load earlier candles, and return how many there were."""
+        """Load earlier candles.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
         with self._guard:
             if self._complete or not self._data.rows or len(self._data.rows) >= MAX_CANDLES:
                 return 0
@@ -109,17 +141,59 @@ class Candles(PositionPanel):
         return len(found)
 
     def move(self, order: int | str, price: str) -> Prepared:
-        """Prepare to replace the open `order` by one at `price` (a trigger order: its trigger), and start the review.
+        """Start the review of another price of an open order.
 
-        Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
+        Parameters
+        ----------
+        order : int or str
+            Number of the order.
+        price : str
+            New limit price in USDC, of a trigger order its trigger. It is rounded to the nearest tick.
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            Without the order.
+        CheckFailed
+            When the new order breaks a rule.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         return self._review_replacement(self._product, order, price=format(self._tick(price), "f"))
 
     def place(self, price: str, quantity: str) -> Prepared:
-        """Start the review of a limit order of `quantity` at the tick nearest to `price`: a buy below the last one.
+        """Start the review of a limit order: a buy below the last price, else a sell.
 
-        Raises InputError for another price or quantity, CheckFailed when it breaks a rule, and as `session.prepare`.
+        Parameters
+        ----------
+        price : str
+            Limit price in USDC. It is rounded to the nearest tick.
+        quantity : str
+            Quantity in base units.
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            For another price or quantity.
+        CheckFailed
+            When it breaks a rule.
+
+        Notes
+        -----
+        It raises further errors as `session.prepare` does.
         """
         self._start_review()
         at, last = self._tick(price), self.live.last
@@ -128,9 +202,26 @@ class Candles(PositionPanel):
         return self._begin_review(order, order.describe(), side.lower(), self._product.symbol)
 
     def exit_at(self, price: str) -> Prepared:
-        """Start the review of an exit of the position at the tick nearest to `price`, see `set_exit`.
+        """Start the review of an exit of the position, see `set_exit`.
 
         On the side of the mark price where the position gains it is the take-profit, on the other one the stop-loss.
+
+        Parameters
+        ----------
+        price : str
+            Trigger price in USDC. It is rounded to the nearest tick.
+
+        Returns
+        -------
+        Prepared
+            What `confirm` will sign.
+
+        Raises
+        ------
+        InputError
+            Without a position of one leg.
+        CheckFailed
+            When it breaks a rule.
         """
         row, size = self._single(self._product.symbol)
         at = self._tick(price)
@@ -171,6 +262,7 @@ class Candles(PositionPanel):
         self._fold()
 
     def _fold(self) -> None:
+        # The last candle still changes, so it stays out of what is sent once.
         self._base = base = max(0, len(self._data.rows) - 1)
         rows, studies = self._data.rows[:base], self._data.studies(0, base)
         prices = self._trail.closes(self._data.rows, seconds(self.interval), 0, base)
@@ -182,6 +274,7 @@ class Candles(PositionPanel):
             try:
                 live = self._session.stream.candles(self._product.symbol, self.interval)
             except ToolkitError as error:
+                # An interval that the venue does not have must leave the chart as it was.
                 self.interval = change["old"]
                 self._show_error(error)
                 return
@@ -271,7 +364,18 @@ STUDIES = ("SMA", "EMA", "Highest", "Lowest", "StdDev", "ATR", "RSI")
 
 
 def make_study(text: str) -> Any:
-    """Return the indicator of a text such as "SMA 20". Raises InputError for another."""
+    """Return the indicator of a text.
+
+    Parameters
+    ----------
+    text : str
+        Name and window, such as "SMA 20".
+
+    Raises
+    ------
+    InputError
+        For another one.
+    """
     from ...research import indicators
 
     name, _, window = text.partition(" ")
@@ -283,7 +387,17 @@ def make_study(text: str) -> Any:
 
 
 class Study:
-    """An indicator over candles. The value of the last one, which still changes, is computed on a copy."""
+    """An indicator over candles.
+
+    The value of the last candle, which still changes, is computed on a copy.
+
+    Parameters
+    ----------
+    text : str
+        Name and window, such as "SMA 20".
+    candles : sequence of Candle
+        Closed candles, oldest first.
+    """
 
     def __init__(self, text: str, candles: Sequence[Candle]) -> None:
         self._indicator = make_study(text)
@@ -293,11 +407,23 @@ class Study:
         self.close(candles)
 
     def close(self, candles: Sequence[Candle]) -> None:
-        """Take closed candles."""
+        """Take closed candles.
+
+        Parameters
+        ----------
+        candles : sequence of Candle
+            Closed candles, oldest first.
+        """
         self.values += [self._next(self._indicator, one) for one in candles]
 
     def peek(self, candle: Candle) -> float | None:
-        """Return the value that the candle would have if it closed now."""
+        """Return the value that the candle would have if it closed now.
+
+        Parameters
+        ----------
+        candle : Candle
+            A candle that is not closed.
+        """
         return self._next(copy.deepcopy(self._indicator), candle)
 
     def _next(self, indicator: Any, candle: Candle) -> float | None:
@@ -314,12 +440,28 @@ class ChartData:
         self._studies: dict[str, Study] = {}
 
     def reset(self, rows: Iterable[Candle], studies: Sequence[str]) -> None:
-        """Replace all candles, and compute these indicators again."""
+        """Replace all candles, and compute their indicators.
+
+        Parameters
+        ----------
+        rows : iterable of Candle
+            Candles, oldest first.
+        studies : sequence of str
+            Indicators to compute, such as "SMA 20".
+        """
         self.rows = list(rows)
         self._studies = {text: Study(text, self.rows[:-1]) for text in studies}
 
     def merge(self, tail: Iterable[Candle]) -> None:
-        """Take the latest candles, oldest first. One with a known time replaces it if it is the last."""
+        """Take the latest candles.
+
+        One with a known time replaces it if it is the last.
+
+        Parameters
+        ----------
+        tail : iterable of Candle
+            Candles, oldest first.
+        """
         for candle in tail:
             if self.rows and candle[0] == self.rows[-1][0]:
                 self.rows[-1] = candle
@@ -330,7 +472,15 @@ class ChartData:
                 self.rows.append(candle)
 
     def studies(self, start: int, end: int | None = None) -> dict[str, list[float | None]]:
-        """Return the values of each indicator for `rows[start:end]`."""
+        """Return the values of each indicator for some candles.
+
+        Parameters
+        ----------
+        start : int
+            First candle.
+        end : int or None, optional
+            First candle that is left out (default: none).
+        """
         latest = self.rows[-1:]
         return {text: [*study.values, *map(study.peek, latest)][start:end] for text, study in self._studies.items()}
 
@@ -346,7 +496,19 @@ class PriceTrail:
         self._prices: dict[int, tuple[Decimal | None, Decimal | None]] = {}
 
     def add(self, time_s: int, mark: Decimal | None, index: Decimal | None) -> None:
-        """Take the prices at a time (Unix s). Later ones of the same time replace them."""
+        """Take the prices at a time.
+
+        Later ones of the same time replace them.
+
+        Parameters
+        ----------
+        time_s : int
+            Time (Unix s).
+        mark : Decimal or None
+            Mark price in USDC, `None` if not known.
+        index : Decimal or None
+            Index price in USDC, `None` if not known.
+        """
         if time_s not in self._prices:
             insort(self._times, time_s)
         self._prices[time_s] = (mark, index)
@@ -354,9 +516,20 @@ class PriceTrail:
     def closes(
         self, rows: Sequence[Candle], length_s: int, start: int, end: int | None = None
     ) -> dict[str, list[float | None]]:
-        """Return the last mark and index price within each candle of `rows[start:end]`, None without one.
+        """Return the last mark and index price within each candle, `None` without one.
 
         A candle ends after `length_s`, although its successor may begin later, with a trade.
+
+        Parameters
+        ----------
+        rows : sequence of Candle
+            Candles, oldest first.
+        length_s : int
+            Length of a candle in seconds.
+        start : int
+            First candle.
+        end : int or None, optional
+            First candle that is left out (default: none).
         """
         found: dict[str, list[float | None]] = {"mark": [], "index": []}
         for place in range(start, len(rows) if end is None else end):
@@ -369,13 +542,25 @@ class PriceTrail:
 
 
 def span_text(span_s: int) -> str:
-    """Return a span of time in its largest unit: "2 h", "5 d"."""
+    """Return a span of time in its largest unit, such as "2 h" or "5 d".
+
+    Parameters
+    ----------
+    span_s : int
+        Length in seconds.
+    """
     unit, name = next(((one, name) for one, name in ((86400, "d"), (3600, "h")) if span_s >= one), (60, "min"))
     return f"{round(span_s / unit)} {name}"
 
 
 def candle_of(row: Mapping[Any, Any]) -> Candle:
-    """Return a row of the feed or of `session.klines` as a candle."""
+    """Return a row of the feed or of `session.klines` as a candle.
+
+    Parameters
+    ----------
+    row : mapping of object to object
+        Row with time, open, high, low, close and volume.
+    """
     return [_start_s(row), *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
 
 
@@ -384,7 +569,15 @@ def _start_s(row: Mapping[Any, Any]) -> int:
 
 
 def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a price line for each open order, which can be moved to another price."""
+    """Return a price line for each open order, which can be moved to another price.
+
+    Parameters
+    ----------
+    product : object
+        Product, for its tick size.
+    orders : iterable of mapping of str to object
+        Rows of open orders.
+    """
     lines = []
     for row in orders:
         price: Decimal | None = row["trigger_price"] if is_untriggered(row) else row["price"]
@@ -406,7 +599,19 @@ def _line(product: Any, name: str, price: Decimal, up: bool, text: str) -> dict[
 def position_lines(
     product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
 ) -> list[dict[str, Any]]:
-    """Return the price lines of a position: entry with its PnL, and liquidation."""
+    """Return the price lines of a position: entry with its PnL, and liquidation.
+
+    Parameters
+    ----------
+    product : object
+        Product, for its tick size.
+    row : mapping of str to object or None
+        Row of the position, `None` without one.
+    liquidation : Decimal or None
+        Estimated liquidation price in USDC, `None` without one.
+    mark : Decimal or None
+        Mark price in USDC, `None` if not known.
+    """
     if row is None or not (held := row["long_size"] + abs(row["short_size"])):
         return []
     entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
@@ -419,7 +624,15 @@ def position_lines(
 
 
 def fill_marks(fills: Iterable[Mapping[str, Any]], seconds: int) -> list[list[Any]]:
-    """Return [start of its candle in Unix s, buy?, price, text] for each fill."""
+    """Return [start of its candle in Unix s, buy?, price, text] for each fill.
+
+    Parameters
+    ----------
+    fills : iterable of mapping of str to object
+        Rows of fills.
+    seconds : int
+        Length of a candle.
+    """
     marks = []
     for row in fills:
         start = _start_s(row) // seconds * seconds

@@ -44,13 +44,28 @@ def _wrapped(name: str, file: str) -> str:
 
 
 class Dashboard(anywidget.AnyWidget):
-    """All panels of the product `symbol` for a `session`, with candles of an `interval` (default: "1h").
+    """All panels of a product in one widget.
 
     They are `header`, `ticket`, `order_book`, `trades`, `candles`, `account` and `blotter`. A click on a price of the
     book puts it into the ticket. `switch(symbol)`, and the header's list, show another product. `close()` closes all
-    panels. A wide page shows chart, book, ticket and blotter side by side, a narrow one stacks them. It is one widget,
-    because some notebooks (marimo) show no containers of widgets. It has the traits of its panels, with names such as
-    `ticket__price`.
+    panels. A wide page shows chart, book, ticket and blotter side by side, a narrow one stacks them.
+
+    It is one widget, because some notebooks (marimo) show no containers of widgets. It has the traits of its panels,
+    with names such as `ticket__price`.
+
+    Parameters
+    ----------
+    session : Session
+        Session with an account.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    interval : str or int or timedelta, optional
+        Length of the candles, such as "15m", or a timedelta (default: "1m").
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _css = module("base_panel/panel.css")
@@ -114,7 +129,18 @@ class Dashboard(anywidget.AnyWidget):
             self.set_trait(full, getattr(panel, trait))
 
     def switch(self, symbol: str | int) -> None:
-        """Show the product `symbol`, in the panels of one product. Raises UnknownProduct."""
+        """Show another product in the panels of one product.
+
+        Parameters
+        ----------
+        symbol : str or int
+            Product symbol, such as "BTCUSDC", or its code.
+
+        Raises
+        ------
+        UnknownProduct
+            For a product that the venue does not have.
+        """
         of_account = (self.account, self.blotter)
         old, before = [panel for panel in self.panels if panel not in of_account], self.panels
         self._open(symbol, self.candles.interval)
@@ -138,7 +164,13 @@ class Dashboard(anywidget.AnyWidget):
             panel.refresh()
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Give the traits `sync_data` that the front end has set to their panels, which check them."""
+        """Give the traits that the front end has set to their panels, which check them.
+
+        Parameters
+        ----------
+        sync_data : dict of str to object
+            Values by names such as "ticket__price".
+        """
         given: dict[str, dict[str, Any]] = defaultdict(dict)
         for full, value in sync_data.items():
             name, _, trait = full.partition("__")
@@ -157,7 +189,10 @@ class Dashboard(anywidget.AnyWidget):
         self.ticket.price = price
 
     def stop(self) -> None:
-        """Stop all panels. Their last view stays, marked as closed."""
+        """Stop all panels.
+
+        The last view stays, marked as closed.
+        """
         for panel in self.panels:
             panel.stop()
 
@@ -168,7 +203,13 @@ class Dashboard(anywidget.AnyWidget):
         super().close()
 
     def snapshot(self) -> str:
-        """Return what its panels show now as HTML, with their time."""
+        """Return what its panels show now as HTML, with their time.
+
+        Returns
+        -------
+        str
+            HTML, all values escaped.
+        """
         return f"<div>{''.join(panel.snapshot() for panel in self.panels)}</div>"
 
     def __repr__(self) -> str:

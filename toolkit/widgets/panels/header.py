@@ -13,9 +13,21 @@ if TYPE_CHECKING:
 
 
 class Header(Panel):
-    """`symbol` for a `session` in one line: price, change and volume of 24 hours, mark, oracle, open interest, funding.
+    """A product in one line: price, change and volume of 24 hours, mark, oracle, open interest, funding.
 
-    `on_symbol` is called with another product's symbol when it is chosen. Without it there is no choice.
+    Parameters
+    ----------
+    session : Session
+        Any session.
+    symbol : str or int
+        Product symbol, such as "BTCUSDC", or its code.
+    on_symbol : callable or None, optional
+        Called with another product's symbol when it is chosen (default: there is no choice).
+
+    Raises
+    ------
+    UnknownProduct
+        For a product that the venue does not have.
     """
 
     _esm = module("base_panel/common.js", "panels/header.js")

@@ -26,10 +26,22 @@ POLL_SECONDS = 2.0
 
 
 class Board:
-    """The leaderboard as a live object. A thread requests it every POLL_SECONDS.
+    """The leaderboard as a live object.
 
-    Attributes: `rows` and `news` as the venue gives them, `time` (Unix ms), and what a panel reads of live objects.
-    Raises InputError for a venue without a class, and TransportError when it can't be reached.
+    A thread requests it every `POLL_SECONDS`. It has `rows` and `news` as the venue gives them, `time` (Unix ms), and
+    what a panel reads of live objects.
+
+    Parameters
+    ----------
+    session : Session
+        Session of a venue with a class.
+
+    Raises
+    ------
+    InputError
+        For a venue without a class.
+    TransportError
+        When the venue can't be reached.
     """
 
     subject = "leaderboard"
@@ -68,11 +80,23 @@ class Board:
                 callback(self)
 
     def on_update(self, callback: Callable[[Any], None]) -> None:
-        """Call `callback(self)` after each request."""
+        """Call back after each request.
+
+        Parameters
+        ----------
+        callback : callable
+            Called with this object.
+        """
         self._callbacks.append(callback)
 
     def on_state(self, callback: Callable[[Any], None]) -> None:
-        """Do nothing: `on_update` covers it."""
+        """Do nothing: `on_update` covers it.
+
+        Parameters
+        ----------
+        callback : callable
+            Never called.
+        """
 
     def close(self) -> None:
         """Stop the requests."""
@@ -80,10 +104,19 @@ class Board:
 
 
 class Leaderboard(Panel):
-    """The students of the class of a `session` by return: equity, drawdown, fees, trades, and the latest news.
+    """The students of a class by return: equity, drawdown, fees, trades, and the latest news.
 
-    For the teacher and the students of a class. `frame()` returns it as a DataFrame. Raises InputError for a venue that
-    serves no class.
+    For the teacher and the students of a class. `frame()` returns it as a DataFrame.
+
+    Parameters
+    ----------
+    session : Session
+        Session of a venue with a class.
+
+    Raises
+    ------
+    InputError
+        For a venue that serves no class.
     """
 
     _esm = module("base_panel/common.js", "base_panel/table.js", "panels/leaderboard.js")
@@ -97,8 +130,12 @@ class Leaderboard(Panel):
     def frame(self) -> pd.DataFrame:
         """Return the leaderboard, best first.
 
-        Columns: rank, name, equity and fees (USDC), return and drawdown (ratios: 0.1 is 10 %), trades, left_out (USDC:
-        what others paid without a trade, which the return does not count).
+        Returns
+        -------
+        DataFrame
+            `rank`: int64. `name`: string. `equity`: float64, USDC. `return` and `drawdown`: float64, ratios (0.1 is 10
+            %). `fees`: float64, USDC. `trades`: int64. `left_out`: float64, USDC that others paid without a trade,
+            which the return does not count.
         """
         import pandas as pd
 

@@ -21,11 +21,16 @@ ZERO_ADDRESS = "0x" + "0" * 40
 
 
 class Permissions(Panel):
-    """Agents, builders and vaults that may act for the account, their expiry and fee cap, with buttons to revoke.
+    """Agents, builders and vaults that may act for the account, with buttons to revoke them.
 
-    Revoking is signed by the master key. Without it the table is read-only. A button asks for confirmation. The table
-    is loaded when the panel is made, after a revocation and by `reload()`. From Python: `revoke(name or address)`.
-    `table` is the DataFrame of `session.permissions()`.
+    It shows their expiry and fee cap. Revoking is signed by the master key. Without it the table is read-only. A button
+    asks for confirmation. The table is loaded when the panel is made, after a revocation and by `reload()`. `table` is
+    the DataFrame of `session.permissions()`.
+
+    Parameters
+    ----------
+    session : Session
+        Session with an account.
     """
 
     _esm = module("base_panel/common.js", "panels/permissions.js")
@@ -46,11 +51,26 @@ class Permissions(Panel):
         self.refresh()
 
     def revoke(self, who: str) -> Receipt:
-        """End an agent's approval or a builder's authorisation, by the name or address `who`, as `session.revoke` does.
+        """End an agent's approval or a builder's authorisation, as `session.revoke` does.
 
-        Signed by the master. An address that was approved under several names loses all of them.
+        It is signed by the master. An address that was approved under several names loses all of them.
 
-        Raises InputError when no such agent or builder may act for the account, WalletError without the master key.
+        Parameters
+        ----------
+        who : str
+            Name or address of the agent or builder.
+
+        Returns
+        -------
+        Receipt
+            The outcome, of several names that of the last one.
+
+        Raises
+        ------
+        InputError
+            When no such agent or builder may act for the account.
+        WalletError
+            Without the master key.
         """
         self.table = self._session.permissions()
         found = rows_to_revoke(self._rows(), who)
