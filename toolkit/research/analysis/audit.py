@@ -42,7 +42,21 @@ Finding = tuple[str, bool | None, str]
 
 
 def audit(run: Any) -> pd.DataFrame:
-    """Return the findings about a run. See `Results.audit`."""
+    """Return the findings about a run. See `Results.audit`.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run, with the recipe by which it can be made again.
+
+    Returns
+    -------
+    DataFrame
+        One row a check, with the index `check`:
+
+        - found: boolean, NA if it is not known
+        - detail: str, what was found
+    """
     rows = [rejected(run)]
     given = getattr(run.recipe, "arguments", None)
     with trials.paused():
@@ -59,13 +73,25 @@ def audit(run: Any) -> pd.DataFrame:
 
 
 def in_short(findings: pd.DataFrame) -> str:
-    """Return the findings as one line."""
+    """Return the findings as one line.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        Frame that `audit` returned.
+    """
     found = findings[findings["found"].fillna(False).astype(bool)]
     return "audit: " + ("; ".join(f"{name}: {row.detail}" for name, row in found.iterrows()) or "nothing found")
 
 
 def rejected(run: Any) -> Finding:
-    """Return how many orders were rejected."""
+    """Return how many orders were rejected.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    """
     refused = run.events[run.events["kind"] == "REJECTED"]
     if not len(refused):
         return "rejected", False, "none"
