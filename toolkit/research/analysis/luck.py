@@ -226,6 +226,7 @@ def overfitting(returns: Values, parts: int | None = None) -> float:
     rows, trials = returns.shape
     if trials < 2 or rows < 4:
         return NAN
+    # 16 parts make 12,870 halves, as in [3]. Fewer rows get fewer parts, so that each keeps at least four.
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
         text = f"{rows} rows can't be divided into {parts} parts. Give an even number from 2 to {rows // 2}"
@@ -252,6 +253,7 @@ def _sharpes(sums: Values, squares: Values, count: int) -> Values:
     mean = sums / count
     variance = np.maximum(squares / count - mean**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A trial without variation made no trades. It ranks as a ratio of 0, because NaN has no rank.
         found: Values = np.where(variance > 1e-24, mean / np.sqrt(variance), 0.0)
     return found
 

@@ -240,6 +240,7 @@ def annual_return(equity: Equity) -> float:
         return NAN
     if total <= -1:
         return -1.0
+    # By logarithms: a short run with a large return would overflow as a power.
     exponent = YEAR_MS / curve.elapsed_ms * math.log1p(total)
     return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
 

@@ -200,6 +200,7 @@ class Results:
         settings : mapping of str to object
             Settings of the run by name.
         """
+        # The constructor wants frames. They are made by `__getattr__` when they are first read.
         made = cls.__new__(cls)
         made.__dict__.update(name=name, params=params, settings=settings, recipe=NOT_KEPT, _source=source)
         return made
@@ -602,6 +603,7 @@ class Results:
             write_file(target / RECIPE_FILE, sealed(packed + _KIND.header(run, python)))
         else:
             (target / RECIPE_FILE).unlink(missing_ok=True)
+        # Last of all files: a folder without it, or with that of another run, is not read.
         about = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
         header = json.loads(_KIND.header(run))
         text = json.dumps({"run": about, "header": header}, default=str, separators=(",", ":"))
