@@ -29,7 +29,7 @@ class Kept(msgspec.Struct, frozen=True):
         How often `on_timer` is called, ms. 0 is the strategy's own value (default: 0).
     groups : tuple of tuple of int, optional
         Client ids of the orders of each group in which one fill cancels the others (default: none).
-    trailing : tuple of tuple of (str, float, int), optional
+    trailing : tuple of (str, float, int), optional
         Trailing stops as (symbol, ratio, sign): +1 protects a long position, −1 a short one (default: none).
     day : tuple of (int, float), optional
         Number of the day (UTC) since 1970, and the run's profit in USDC when that day began (default: `(-1, 0.0)`).

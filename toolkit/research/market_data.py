@@ -84,9 +84,9 @@ class BookSnapshot(msgspec.Struct, frozen=True):
         Product symbol, such as "BTCUSDC".
     time : int
         Time of the snapshot, Unix ms.
-    bids : tuple of tuple of (float, float)
+    bids : tuple of (float, float)
         Levels of buyers, highest price first, empty if there are none.
-    asks : tuple of tuple of (float, float)
+    asks : tuple of (float, float)
         Levels of sellers, lowest price first, empty if there are none.
     """
 

@@ -111,7 +111,7 @@ def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.Data
 
     Parameters
     ----------
-    records : sequence of tuple of (int, mapping of str to float)
+    records : sequence of (int, mapping of str to float)
         Values by name, each with its time in Unix ms.
     """
     if not records:

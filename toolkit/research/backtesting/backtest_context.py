@@ -70,6 +70,13 @@ class BacktestContext(Context):
         return self._broker.submit(order)
 
     def cancel(self, placed: OrderHandle) -> None:
+        """Send the cancel of an order, which arrives after the latency. Nothing is sent if it is in a final state.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+        """
         if not placed.done:
             self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
@@ -77,6 +84,13 @@ class BacktestContext(Context):
         self._broker.enqueue(self._broker.state_of(str(changed.symbol)), "modify", (placed, changed))
 
     def cancel_all(self, symbol: str | None = None) -> None:
+        """Send the cancels of all open orders, which arrive after the latency.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product whose orders are cancelled (default: all products of the run).
+        """
         chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
         for state in chosen:
             self._broker.enqueue(state, "cancel_all", state.code)
@@ -122,6 +136,20 @@ class BacktestContext(Context):
         return self._broker.price(self._broker.state_of(symbol))
 
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
+        """Return the book of a run on events, as the strategy has received it.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: the first of the run).
+        depth : int, optional
+            Levels of each side (default: 1).
+
+        Raises
+        ------
+        InputError
+            In a backtest on bars, which have no book.
+        """
         return self._broker.book(self._broker.state_of(symbol or self.symbols[0]), depth)
 
     def _history(self, symbol: str) -> BarHistory:

@@ -328,6 +328,13 @@ class SessionContext(Context):
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
     def cancel(self, placed: OrderHandle) -> None:
+        """Cancel an order by its id, or by its client id while the venue's answer is not known.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+        """
         # An order that was refused before it was sent has no client id, and nothing at the venue to cancel.
         if placed.done or not placed.cl_ord_id:
             return
@@ -364,6 +371,22 @@ class SessionContext(Context):
             self._send("cancelling all", name, partial(self._state.cancel_open, name))
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
+        """Set the leverage of a product at the venue.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        leverage : str, int, float or Decimal
+            Notional over margin, from 1 to the product's maximum.
+
+        Raises
+        ------
+        InputError
+            If `leverage` is not a number.
+        ActionRejected
+            If the venue does not allow it.
+        """
         amount = decimal_text(leverage, "leverage")
         send = partial(self._session.exchange.set_leverage, symbol, amount)
         self._send(f"leverage {amount}", symbol, send, raised=(InputError, ActionRejected))
@@ -382,6 +405,13 @@ class SessionContext(Context):
         return self._state.books[symbol].net * float(self.product(symbol).step_size)
 
     def legs(self, symbol: str) -> tuple[float, float]:
+        """Return both legs of the position, base units, from all fills known so far.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         book, step = self._state.books[symbol], float(self.product(symbol).step_size)
         return book.longs * step, -book.shorts * step
 

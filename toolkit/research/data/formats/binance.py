@@ -127,6 +127,15 @@ class BinanceReader(MessageReader):
         """Levels a side of the depthUpdates without a stream's name, by symbol, 0 for those that are changes."""
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of one message, or of all within a combined one.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         decoded, stream = self._decode(text), ""
         if isinstance(decoded, BinanceMessage) and decoded.data is not None:
             stream, decoded = decoded.stream, decoded.data

@@ -136,6 +136,15 @@ class BybitReader(MessageReader):
         self._prices = msgspec.json.Decoder(Prices).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of an order book, of trades or of a ticker.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         message = self._message(text)
         kind = message.topic.partition(".")[0]
         if kind not in ("orderbook", "publicTrade", "tickers"):

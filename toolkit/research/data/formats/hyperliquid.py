@@ -176,6 +176,15 @@ class HyperliquidReader(MessageReader):
         self._context = msgspec.json.Decoder(ContextData).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of a book, of trades, of best prices or of an asset context.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         message = self._message(text)
         local = local_ns or (to_ns(message.time) if message.time else 0)
         message = message.raw or message
