@@ -287,7 +287,7 @@ def shared(steps: Sequence[int], most: Sequence[int], amount: int) -> list[int]:
     most : sequence of int
         Limit of each, micro-USDC per step.
     amount : int
-        What all pay together, micro-USDC.
+        Payment of all together, micro-USDC.
     """
     paid, left, left_steps = [0] * len(steps), amount, sum(steps)
     # Those with the lowest limits first: what they cannot pay is then shared by all that remain.

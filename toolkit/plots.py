@@ -273,8 +273,8 @@ def funding(
     Parameters
     ----------
     rates : DataFrame
-        Frame of `session.info.funding_rate_history` (bars are % an interval), of funding rates as `research.data.load`
-        reads them (a column rate), or of `info.funding_payments` (bars are USDC, negative is paid).
+        Frame of `session.info.funding_rate_history` or of rates that `research.data.load` has read (bars are % an
+        interval). Or a frame of `info.funding_payments` (bars are USDC, negative is paid).
     title : str, optional
         Title of the figure (default: made from the data).
     theme : Theme or str, optional

@@ -67,8 +67,8 @@ def account_frames(source: Source, account: str | None = None, *, day: Any = Non
     dict of str to DataFrame
         Frames by name, amounts in USDC:
 
-        - equity: equity, balance, ratio (margin ratio, 1.0 is liquidation, 0 without a position), deposits (deposits
-          less withdrawals since the frame's start, transfers to and from vaults included), all float64
+        - equity: float64 columns equity, balance, ratio (margin ratio, 1.0 is liquidation, 0 without a position) and
+          deposits. These are deposits less withdrawals since the frame's start, transfers to and from vaults included.
         - fills: symbol, side (BUY, SELL), price, quantity (base units), value, pnl, fee, kind ("", LIQUIDATION, ADL)
         - funding: symbol, rate (a ratio), amount (negative is paid)
 

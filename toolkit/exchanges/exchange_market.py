@@ -175,7 +175,7 @@ class ExchangeMarket:
         symbol : str
             Product symbol, or ccxt's symbol of the market.
         depth : int, optional
-            Levels of each side, at most 200 (default: `readings.DEPTH`).
+            Levels of each side, at most 200 (default: 200).
 
         Returns
         -------
@@ -340,7 +340,7 @@ class ExchangeMarket:
             if not fresh:
                 break
             found |= fresh
-            # From the last entry on, not a page further: exchanges return fewer than they are asked for.
+            # From the last entry on, not a page further: exchanges may return fewer entries than requested.
             since = max(fresh) + 1
         return [found[time] for time in sorted(found)]
 

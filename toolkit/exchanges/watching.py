@@ -163,7 +163,7 @@ class Feed:
                 raise
             pause = FIRST_PAUSE_S
             self._change("live", "")
-            # A quiet channel shows no sign of life of its own. An update on the same connection is one.
+            # A quiet channel may be alive and send nothing. An update on the same connection proves it.
             for feed in self.quiet_feeds:
                 if feed._waits:
                     feed._change("live", "")

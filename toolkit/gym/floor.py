@@ -94,7 +94,7 @@ class Result(NamedTuple):
     Attributes
     ----------
     observation : array of float32
-        What the trader sees, see `Observer`.
+        Observation of the trader, see `Observer`.
     reward : float
         Change of equity, bp of the episode's first equity.
     ruined : bool

@@ -38,7 +38,7 @@ class Question:
         Function of the answer that returns what is off, "" for a right one (default: none). It gets by name what
         `check` was given.
     step : str, optional
-        What a number may be rounded to, in its own unit, "0" for an exact answer (default: "0").
+        Multiple to which a number may be rounded, in its own unit, "0" for an exact answer (default: "0").
     """
 
     hint: str
@@ -65,7 +65,7 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
     answer : object
         A number, bool, text or several texts.
     step : str, optional
-        What a number may be rounded to, in its own unit, "0" for an exact answer (default: "0").
+        Multiple to which a number may be rounded, in its own unit, "0" for an exact answer (default: "0").
 
     Returns
     -------
@@ -88,11 +88,11 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
     name : str
         Name of the question, such as "first-trade.profit".
     question : Question
-        Question that was asked.
+        Question of the exercise.
     answer : object
         Answer of the learner: a number, bool, text, several texts, or what a judge looks at.
     given : dict of str to object
-        What the answer is compared with, by name.
+        Values that the answer is compared with, by name.
     """
     if question.judge is not None:
         try:

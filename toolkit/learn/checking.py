@@ -39,7 +39,8 @@ def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None
         True raises AssertionError in place of printing, for an answer that is missing or not right, so that nbgrader
         counts it (default: False).
     **given : object
-        What the answer is compared with, by the names that the question wants: a session, the results of a backtest.
+        Values that the answer is compared with, by the names that the question wants: a session, the results of a
+        backtest.
 
     Raises
     ------

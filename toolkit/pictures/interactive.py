@@ -211,7 +211,7 @@ def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None
     title : str
         Title above the figure.
     shows : str
-        What the colours show.
+        Name of the values that the colours show.
     diverging : Theme, optional
         Theme that colours gain and loss around 0, with the ratios as texts (default: one scale of colours).
     """

@@ -132,7 +132,7 @@ class Line:
     steps : bool, optional
         Whether a value lasts until the next one (default: False).
     area : float or Series, optional
-        What the space between it and the line is filled to: a number or another line (default: not filled).
+        Number or other line to which the space is filled (default: not filled).
     below : str or int, optional
         Role of the area where the line is below `area` (default: the same).
     opacity : float, optional
@@ -266,7 +266,7 @@ class Pane:
     title : str
         Title above the pane, "" for none.
     parts : sequence of Line, Marks, Columns, CandleSeries or HorizontalLine, optional
-        What is drawn, in this order (default: nothing).
+        Parts that are drawn, in this order (default: none).
     unit : str, optional
         Unit of the values (default: "").
     share : float, optional
@@ -274,7 +274,7 @@ class Pane:
     note : tuple of (str, str), optional
         Text above the right end, with its role (default: none).
     limits : tuple of (float or None, float or None), optional
-        Lowest and highest value that are shown, None for those of the data (default: `(None, None)`).
+        Lowest and highest value that are shown, None for those of the data (default: both are those of the data).
     lanes : mapping of str to float, optional
         Heights of named values, which take the place of numbers (default: none).
     percent : bool, optional

@@ -32,7 +32,7 @@ class Kept(msgspec.Struct, frozen=True):
     trailing : tuple of (str, float, int), optional
         Trailing stops as (symbol, ratio, sign): +1 protects a long position, −1 a short one (default: none).
     day : tuple of (int, float), optional
-        Number of the day (UTC) since 1970, and the run's profit in USDC when that day began (default: `(-1, 0.0)`).
+        Number of the day (UTC) since 1970, and the run's profit in USDC when that day began (default: none).
     """
 
     timer_ms: float = 0
@@ -924,7 +924,7 @@ class Context(ABC):
 
     @abstractmethod
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
-        """Return the book of a product as it was received.
+        """Return the book of a product as received.
 
         Both sides are empty before the first message, and in a live run while the feed is lost.
 

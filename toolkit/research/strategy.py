@@ -61,7 +61,7 @@ class Strategy:
     Attributes
     ----------
     symbols : sequence of str
-        What the strategy trades in paper and live runs that name no symbols (default: none).
+        Products that it trades in paper and live runs that name no symbols (default: none).
     timer_ms : float
         How often `on_timer` is called, ms (default: 100). `ctx.set_timer` changes it.
     ctx : Context
@@ -123,7 +123,7 @@ class Strategy:
             Function that returns one value a bar, such as `talib.SMA`, or a class of `indicators`, which is given its
             numbers after its columns: `self.I(indicators.SMA, 10)`.
         *inputs : object
-            What the function is given: columns ("close", the default, "open", "high", "low", "volume", "time": float64
+            Inputs of the function: columns ("close", the default, "open", "high", "low", "volume", "time": float64
             arrays), "bars" (a DataFrame), or values that are passed unchanged.
         symbol : str, optional
             Product whose bars are read (default: the first of the run).

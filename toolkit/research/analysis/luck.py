@@ -420,7 +420,7 @@ class Trials:
         Parameters
         ----------
         key : str
-            What makes the run another trial than others: its strategy, parameters, settings and data.
+            Text that distinguishes the run from other trials: its strategy, parameters, settings and data.
         sharpe : float, optional
             Yearly Sharpe ratio (default: not measured).
 

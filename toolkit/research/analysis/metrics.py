@@ -240,7 +240,7 @@ def annual_return(equity: Equity) -> float:
         return NAN
     if total <= -1:
         return -1.0
-    # By logarithms: a short run with a large return would overflow as a power.
+    # Logarithms, because the power of a short run with a large return would overflow.
     exponent = YEAR_MS / curve.elapsed_ms * math.log1p(total)
     return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
 
@@ -889,7 +889,15 @@ class _Trips(NamedTuple):
     lasts: NDArray[np.int64]
 
     def total(self, amounts: Values, carried: Values | None = None) -> Values:
-        """Return the sum of each trip. `carried` are the parts of ending fills that belong to the next trip."""
+        """Return the sum of each trip.
+
+        Parameters
+        ----------
+        amounts : array of float64, shape (n,)
+            Amount of each fill, in any unit.
+        carried : array of float64, shape (n,), optional
+            Parts of ending fills that belong to the next trip, one a fill (default: none).
+        """
         found: Values = np.add.reduceat(amounts[: self.lasts[-1] + 1], self.firsts)
         if carried is not None:
             found[1:] += carried[self.lasts[:-1]]

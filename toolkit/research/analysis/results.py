@@ -160,7 +160,7 @@ class Results:
     events : DataFrame, optional
         Columns of `EVENTS`: liquidations, rejections, stops, errors (default: none).
     records : DataFrame, optional
-        What the strategy recorded with `ctx.record(name=value)`: index `time`, one column a name (default: none).
+        Values that the strategy kept with `ctx.record(name=value)`: index `time`, one column a name (default: none).
     params : mapping of str to object, optional
         Parameters of the strategy by name (default: none).
     settings : mapping of str to object, optional
@@ -497,10 +497,10 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        The page shows the result, how far to trust it, price with trades, equity with buy and hold, drawdown, exposure,
-        rolling measures, months, costs, round trips and luck. Its figures need Plotly's script, which is written once
-        into the folder, or with `page().save(path, alone=True)` into the page. The picture has equity, drawdown,
-        exposure, attribution and measures. In a notebook, `page()` is interactive.
+        The page shows the result and how far to trust it, price with trades, and equity with buy and hold. It also
+        shows drawdown, exposure, rolling measures, months, costs, round trips and luck. Its figures need Plotly's
+        script, which is written once into the folder, or with `page().save(path, alone=True)` into the page. The
+        picture has equity, drawdown, exposure, attribution and measures. In a notebook, `page()` is interactive.
 
         Parameters
         ----------
@@ -567,8 +567,8 @@ class Results:
     def save(self, folder: str | Path) -> Path:
         """Write every frame as Parquet, the rest as meta.json, and how it was made.
 
-        meta.json is written last and names the run that all files belong to, so that a folder that was only partly
-        replaced is not read as one run.
+        meta.json is written last and names the run that all files belong to. A folder that was only partly replaced is
+        therefore not read as one run.
 
         Parameters
         ----------

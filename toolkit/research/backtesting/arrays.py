@@ -64,9 +64,9 @@ def vectorised(
         Times in their index must be those of the bars, names in their columns the symbols. A function of the bars by
         symbol (frames) that returns them lets `audit` make the run again on less data.
     sizing : {"quantity", "notional", "equity"}, optional
-        Unit of a target (default: "quantity", base units). "notional" is USDC at the close it was decided at. "equity"
-        is multiples of equity at that close, which compounds. A notional or equity target trades only when the target
-        itself changes, so price drift alone costs no fees.
+        Unit of a target (default: "quantity", base units). With "notional" it is USDC at the close at which it was
+        decided. With "equity" it is multiples of equity at that close, which compounds. A notional or equity target
+        trades only when the target itself changes, so price drift alone costs no fees.
     capital : float, optional
         USDC in the account at the start (default: 10000.0).
     fee : float, optional
@@ -75,7 +75,7 @@ def vectorised(
         Ratio by which each price is worse (default: 0).
     funding : str, float, Series, DataFrame, mapping or None, optional
         As in `backtest`, a rate for each interval of 4 h (default: "interest"). A settlement applies to the position
-        before trades of the same instant, valued at the open of its bar (in a gap between bars: at the last close).
+        before trades of the same instant. It is valued at the open of its bar, in a gap between bars at the last close.
         Longs pay a positive rate.
     step : float or mapping of str to float, optional
         Quantities are rounded towards zero to multiples of this number of base units, or of one by symbol (default: not
@@ -363,7 +363,13 @@ class _Settlements(NamedTuple):
     late: NDArray[np.bool_]
 
     def costs(self, shape: tuple[int, ...]) -> list[Array]:
-        """Return what one unit pays in each bar: held before it, and held in it."""
+        """Return what one unit pays in each bar, USDC: held before it, and held in it.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Number of bars and of symbols.
+        """
         found = [np.zeros(shape), np.zeros(shape)]
         for costs, chosen in zip(found, (~self.late, self.late), strict=True):
             np.add.at(costs, (self.rows[chosen], self.columns[chosen]), (self.rates * self.prices)[chosen])

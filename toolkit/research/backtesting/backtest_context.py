@@ -198,7 +198,7 @@ class BacktestContext(Context):
         """
         state = self._broker.state_of(symbol)
         rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
-        # A constant rate goes on for ever, so the next settlement is known without a schedule.
+        # A constant rate never ends, so the next settlement is known without a schedule.
         if state.code in self._broker.predicted:
             following = self.now // interval_ms * interval_ms + interval_ms
             return FundingRates(rate, self._broker.predicted[state.code], following)

@@ -118,7 +118,7 @@ class Arrival(NamedTuple):
     kind : str
         "place", "modify", "cancel" or "cancel_all".
     payload : object
-        What the kind needs, see `SimulatedBroker.enqueue`.
+        Content of the request, see `SimulatedBroker.enqueue`.
     """
 
     time: int
@@ -136,7 +136,7 @@ class SymbolState:
     ----------
     core : Core
         Core that lists the product.
-    product : Product
+    product : VenueProduct
         Product of the symbol.
     symbol : str
         Symbol in the data, which the strategy uses.
@@ -500,8 +500,8 @@ class BarMatcher(ABC):
         self.due = min(self.core.state.schedule.values(), default=NEVER)
         for state in self.states.values():
             state.wake_low, state.wake_high = -1, NEVER
-        # Each order wakes the run on the side from which its price is reached: a purchase at rest by a fall, a sale by
-        # a rise.
+        # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a fall,
+        # a sale by a rise.
         for order in self.account.orders.values():
             state = self.by_code[order.product]
             if order.priority:
@@ -516,8 +516,7 @@ class BarMatcher(ABC):
                 state.wake_low = max(state.wake_low, wake)
             else:
                 state.wake_high = min(state.wake_high, wake)
-        # One position has a liquidation price of its own. Two share a margin, so that neither price alone says
-        # anything.
+        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
         held = None
         self.coupled = bool(self.core.state.liquidations)
         for position in self.account.positions.values():
@@ -568,7 +567,7 @@ class BarMatcher(ABC):
             high = low = state.price
             if bar is not None:
                 high, low = state.to_ticks(bar.high), state.to_ticks(bar.low)
-            # An isolated position has a margin of its own, which this bound on the whole account says nothing about.
+            # This bound on the whole account says nothing about the separate margin of an isolated position.
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 return False
             # All legs at their worst prices together, and every notional at the high: the bound may be too strict,

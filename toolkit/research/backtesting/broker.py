@@ -273,7 +273,7 @@ class SimulatedBroker(BarMatcher):
         kind : str
             "place", "modify", "cancel" or "cancel_all".
         payload : object
-            What the kind needs: (handle, steps), (handle, changed order), a client id, or a product code.
+            Content of the request: (handle, steps), (handle, changed order), a client id, or a product code.
         """
         self._last_number += 1
         now = max(self.now, self.core.state.time)
@@ -308,7 +308,7 @@ class SimulatedBroker(BarMatcher):
         Parameters
         ----------
         until : int
-            Unix ms. What is due then is not processed.
+            Unix ms, not included.
         """
         settlements = self.settlements
         while True:
@@ -364,7 +364,7 @@ class SimulatedBroker(BarMatcher):
         kind : str
             "place", "modify", "cancel" or "cancel_all".
         payload : object
-            What the kind needs: (handle, steps), (handle, changed order), a client id, or a product code.
+            Content of the request: (handle, steps), (handle, changed order), a client id, or a product code.
         """
         if kind == "place":
             self._place(state, *payload)
@@ -452,7 +452,7 @@ class SimulatedBroker(BarMatcher):
         reach = reserved + (position.long.size + position.short.size) * mark * table.unit
         if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
             return False
-        # Every part is rounded against the order. What fails here is judged exactly by the core.
+        # Every part is rounded against the order. The core then judges exactly those that fail here.
         rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
         cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit + 1
         if len(account.positions) == 1:

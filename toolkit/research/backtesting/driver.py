@@ -148,7 +148,7 @@ def backtest(
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     if slippage is None or isinstance(slippage, int | float | np.number):
         slippage = RatioSlippage(float(slippage or 0.0))
-    # A model is known by its method, so that any object with one can take its place.
+    # A model is known by its method, so that any object with this method can be a model.
     if not hasattr(latency, "delay"):
         latency = FixedLatency(milliseconds(latency or 0, "latency"))
     models = BarModels(path or ExtremeOrder(), liquidity or BarLiquidity(), slippage, latency)
@@ -186,7 +186,13 @@ class _BarRun:
         broker.predicted = predicted_rates(core, series, settings.funding)
 
     def results(self, progress: bool) -> Results:
-        """Run through all the data and return the Results."""
+        """Run through all the data and return the Results.
+
+        Parameters
+        ----------
+        progress : bool
+            True shows a progress bar.
+        """
         for symbol, series in self.series.items():
             state = self.broker.states[symbol]
             # The engine uses a price of 0 ticks for "no price yet", so a real price must never round to it.
@@ -258,7 +264,7 @@ class _BarRun:
         total = len(next(iter(self.series.values())))
         if len(self.series) > 1:
             by_time: dict[int, list[Bar]] = {}
-            # Symbols may have gaps and lengths of their own, so their bars meet by closing time and not by row.
+            # Symbols may have different gaps and lengths, so their bars meet by closing time and not by row.
             for symbol, series in self.series.items():
                 for bar in _bars_of(symbol, series):
                     by_time.setdefault(bar.closed, []).append(bar)
@@ -291,7 +297,8 @@ class _BarRun:
         # The sort is stable: points of one instant stay in the order of the symbols, so that a run can be repeated.
         points.sort(key=itemgetter(0))
         for time, state, price in points:
-            # What is due before this point trades at the price before it. At the same instant the price comes first.
+            # Orders that are due before this point trade at the price before it. At the same instant the price comes
+            # first.
             if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
                 broker.process_until(time)
             if state.started and not arrivals and self._is_quiet(bars, closed):

@@ -66,7 +66,7 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
                 message = f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap"
                 raise InputError(message, field="funding", value=rate_e8)
             schedule.append(FundingSettlement(time, code, _premium_for(core, code, rate_e8)))
-    # By time and then by product, so that settlements of one instant have the same order in each run.
+    # The order is by time, then by product, so that settlements of one instant have the same order in each run.
     return sorted(schedule, reverse=True)
 
 

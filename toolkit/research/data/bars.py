@@ -51,8 +51,6 @@ class Bars:
         Last price of each bar, USDC.
     volume : array of float64
         Traded quantity of each bar, base units, 0 if it is not known.
-    closed : array of int64, optional
-        When each bar is complete, Unix ms. It is computed, and is no argument (default: `field(init=False)`).
     """
 
     symbol: str
@@ -139,8 +137,8 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
 def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
     """Return the finest power of ten that all prices are multiples of.
 
-    Prices without a grid (computed ones), or with one so fine that exact money would need coarse quantities, get a tick
-    of about a millionth of the highest price. They are rounded to it.
+    Computed prices may have no grid, or one so fine that exact money would need coarse quantities. They get a tick of
+    about a millionth of the highest price, and are rounded to it.
 
     Parameters
     ----------
@@ -389,8 +387,8 @@ class ExtremeOrder:
     Parameters
     ----------
     first : {"near", "far", "low", "high"}, optional
-        Extreme that comes first (default: "near"). "near" is the one opposite to the close (a rising bar falls first),
-        "far" the other one. "low" and "high" are always that one.
+        Extreme that comes first (default: "near"). With "near" it is opposite to the close: a rising bar falls first.
+        With "far" it is the other one. With "low" and "high" it is always that one.
     """
 
     first: str = "near"

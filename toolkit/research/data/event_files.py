@@ -130,7 +130,7 @@ class EventFiles:
     def __init__(self, symbol: str, parts: Sequence[Any]) -> None:
         self.symbol = symbol
         found = [(_summary(symbol, part), part) for part in parts]
-        # By local time: names of files don't always sort by day, and users give them in any order.
+        # Local times decide: names of files don't always sort by day, and users give them in any order.
         found.sort(key=lambda pair: pair[0].local_ns)
         names = {summary.symbol for summary, _ in found if summary.symbol}
         if len(names) > 1:

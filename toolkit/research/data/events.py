@@ -50,7 +50,7 @@ class Events(EventArray):
     source : str, optional
         File and format it was read from (default: "").
     notes : sequence of str, optional
-        What the reader left out or repaired, one sentence each. `check` lists them (default: none).
+        Notes on what the reader left out or repaired, one sentence each. `check` lists them (default: none).
     tick_size : Decimal, optional
         Multiple of all prices (default: the finest power of ten that they are multiples of).
     step_size : Decimal, optional
@@ -71,7 +71,7 @@ class Events(EventArray):
     source : str
         File and format it was read from.
     notes : tuple of str
-        What the reader left out or repaired, one sentence each.
+        Notes on what the reader left out or repaired, one sentence each.
     """
 
     def __init__(

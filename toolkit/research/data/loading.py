@@ -72,10 +72,10 @@ def load(
     Parameters
     ----------
     path : path, iterable of paths or DataFrame
-        A file (plain, .gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, a pattern with
-        `*`, or a list of these. Files of one product become one, in the order of their local times (candles: of their
-        first times). A frame of candles or funding rates of any library that has the Arrow interface is read as the
-        table of a file would be.
+        A file, plain or compressed (.gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, or a
+        pattern with `*`. It may also be a list of these. Files of one product become one, in the order of their local
+        times (candles: of their first times). A frame of candles or funding rates of any library that has the Arrow
+        interface is read as the table of a file would be.
     format : str, optional
         Name of the format (default: guessed from the contents, and printed).
     symbol : str, optional

@@ -66,7 +66,7 @@ class BookUpdates:
         place = np.empty(len(first), dtype=np.int64)
         place[order] = np.arange(len(first))
         message = place[np.cumsum(new) - 1]
-        # Within a message CLEARs come first, then bids, then asks, whatever the order of its rows.
+        # Within a message CLEARs come first, then bids, then asks, independent of the order of its rows.
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
@@ -313,7 +313,7 @@ def feed_times(events: EventArray) -> Integers:
         Events of one product.
     """
     array = events.array
-    # The smallest measured delay can't be negative, so whatever is negative is an error of the recorder's clock.
+    # The smallest measured delay can't be negative, so a negative one is an error of the recorder's clock.
     behind = int((array["exchange_ns"] - array["local_ns"]).max(initial=0))
     times: Integers = array["local_ns"] + max(behind, 0)
     return times
@@ -478,7 +478,13 @@ class _OrdersByLevel:
         """Rows of levels: number of the event, side, ticks, total, what was filled, number of the row of its place."""
 
     def take(self, row: int) -> None:
-        """Apply one event."""
+        """Apply one event.
+
+        Parameters
+        ----------
+        row : int
+            Number of its row in the events' array.
+        """
         kind, identity, steps = self._kinds[row], self._ids[row], self._steps[row]
         if kind in BOOK_KINDS:  # only CLEAR
             side, limit = self._sides[row], self._ticks[row]

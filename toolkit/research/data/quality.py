@@ -52,7 +52,7 @@ class Wrong(NamedTuple):
     rows : array of int64
         Numbers of the rows.
     detail : str
-        What is wrong, in words.
+        Description of the problem.
     """
 
     problem: str
@@ -79,7 +79,7 @@ class DataProblem(NamedTuple):
     rows : int
         Number of rows.
     detail : str
-        What is wrong, in words.
+        Description of the problem.
     """
 
     problem: str
@@ -261,7 +261,7 @@ def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], res
     continued = known & (ids[1:] - before >= 0) & (ids[1:] - before <= 1)
     continued |= restarts & (ids[1:] == 1)
     begins = whole[1:] & ~whole[:-1] & ~continued
-    # A snapshot of the whole book follows nothing. What it replaces is the finding "begins again".
+    # A snapshot of the whole book follows nothing. The replaced book is the finding "begins again".
     follows = known & ~whole[1:]
     # Each whole snapshot begins a new chain, so ids are compared within their chain only.
     highest = pd.Series(ids).groupby(np.cumsum(whole)).cummax().to_numpy()[:-1]

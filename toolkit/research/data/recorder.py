@@ -203,7 +203,7 @@ class Recorder:
         columns = list(table(channel).items())[:-3]
         old = [{name: comparable(form, row[name]) for name, form in columns} for row in stored]
         new = [{name: comparable(form, row.get(name)) for name, form in columns} for row in rows]
-        # The longest overlap counts: a shorter one may be a coincidence of equal rows.
+        # The longest overlap counts: a shorter overlap may be a coincidence of equal rows.
         overlap = next((n for n in range(min(len(old), len(new)), 0, -1) if old[-n:] == new[:n]), 0)
         return rows[overlap:]
 
@@ -272,7 +272,7 @@ def record(
     need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
-    # Channels that were named must exist. Of the usual ones, a market of another exchange may have fewer.
+    # Channels that were named must exist. A market of another exchange may have fewer of the default ones.
     names = [name for name in names if channels is not MARKETS or hasattr(session.stream, name)]
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:

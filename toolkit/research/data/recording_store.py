@@ -251,7 +251,7 @@ class Store:
         days: dict[str, list[list[Any]]] = {}
         for item in items:
             line = [stored(form, item.get(name)) for name, form in columns.items()]
-            # Rows without a time of their own are filed under their arrival, because parts are sorted by day.
+            # Rows without a time are filed under their arrival, because parts are sorted by day.
             line[0] = received if line[0] is None else line[0]
             line[-3:] = [received, sequence, kind]
             days.setdefault(_day(line[0]), []).append(line)
@@ -261,8 +261,8 @@ class Store:
                 return
             for day, lines in days.items():
                 self._keep((channel, product, day), lines, received)
-            # All segments, not only this one: a quiet channel is written late otherwise, as nothing of its own wakes
-            # it.
+            # All segments, not only this one: a quiet channel, which has no updates that would start the write, would
+            # be late otherwise.
             for segment in list(self._open.values()):
                 if len(segment.rows) >= segment.due or received - segment.began >= self._flush_ms:
                     self._write_or_keep(segment, received)

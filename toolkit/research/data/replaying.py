@@ -66,7 +66,7 @@ class Tape:
             taker = np.where(array["side"][rows] < 0, -1, 1) if kind == Kind.TRADE else np.zeros(len(rows))
             parts.append((array["exchange_ns"][rows], rows, change, taker, ticks, steps))
         times = np.concatenate([part[0] for part in parts])
-        # By time, then by row: within one instant the changes stay in the order of the recording.
+        # The order is by time, then by row: within one instant the changes stay in the order of the recording.
         order = np.lexsort((np.concatenate([part[1] for part in parts]), times))
         prices, totals = (np.concatenate([part[at] for part in parts]) for at in (4, 5))
         kinds = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])

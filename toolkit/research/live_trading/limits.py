@@ -48,7 +48,7 @@ def _price(state: RunState, symbol: str, order: Order) -> float:
     # NaN is not equal to itself.
     if price == price:
         return price
-    # A limit order has a price of its own, by which it can be checked before a trade is known.
+    # The limit price of an order allows its check before any trade is known.
     if symbol == order.symbol and order.price:
         return float(order.price)
     now = state.now()
@@ -73,7 +73,7 @@ def check_run(limits: Limits, state: RunState) -> None:
     limits.check_loss(state.first_equity - state.earned, state.equity_of_day() - state.earned)
     if limits.max_stale is None:
         return
-    # By the venue's clock, which stands still while the venue is paused.
+    # The venue's clock counts, because it stops while the venue is paused.
     without_answer = (state.now() - state.answered_ms) / 1000
     if without_answer > limits.max_stale:
         message = f"no answer for {without_answer:,.0f} s, above the limit of {limits.max_stale:,.0f} s"

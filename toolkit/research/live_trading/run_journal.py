@@ -86,7 +86,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     taken : str
         Id of a fill that the strategy has handled (default: "").
     kept : Kept or None
-        What the context keeps.
+        Part of the context that is kept.
     """
 
     time: int
@@ -200,7 +200,7 @@ class RunJournal:
     fills : dict of str to OwnFill
         Fills by id.
     kept : Kept
-        What the context keeps.
+        Part of the context that is kept.
     sent_ms : list of int
         When orders were sent, Unix ms.
     """
@@ -293,7 +293,7 @@ class RunJournal:
         time : int
             Unix ms.
         kept : Kept
-            What the context keeps.
+            Part of the context that is kept.
         """
         if kept != self.kept:
             self.append(time, kept=kept)

@@ -195,7 +195,7 @@ class RunState:
         if left := ", ".join(sorted(traded - self.books.keys())):
             text = f"the run has traded {left}, which its symbols leave out now. Add them, or choose another name"
             raise InputError(text, field="symbols", rule="those of the run", value=self.symbols)
-        # What others traded on the account is not this run's: its position is the sum of its fills.
+        # The position of this run is the sum of its fills. Others may trade on the same account.
         for book in self.books.values():
             book.longs = book.shorts = 0
         for fill in journal.fills.values():
@@ -215,7 +215,7 @@ class RunState:
         unknown = {placed.cl_ord_id: placed for placed in self.placed if placed.state == "UNKNOWN"}
         if not unknown:
             return
-        # Requests first: one that never reached the venue can then be told from an order that is not listed yet.
+        # Requests first: this distinguishes an order that never reached the venue from one that is not listed yet.
         intents = self.session.intents(limit=None, index=None)
         self.session.resolve([row.intent for row in rows_of(intents) if not unknown.keys().isdisjoint(row.client_ids)])
         for number, placed in unknown.items():
@@ -437,7 +437,7 @@ class RunState:
         steps, book = self._steps(row.symbol, row.quantity), self.books[str(row.symbol)]
         if self.journal is None or self.journal.run.owns(row.client_order_id):
             return steps
-        # A forced fill has no client id. What exceeds the run's position belonged to others on the account.
+        # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
         held = book.longs if str(row.side).startswith("SELL") else book.shorts
         return min(steps, held) if row.type in ("LIQUIDATION", "ADL") else 0
 
@@ -486,7 +486,7 @@ class RunState:
         params : mapping of str to object
             Parameters of the strategy by name.
         records : sequence of (int, dict)
-            What `ctx.record` kept, each with its time in Unix ms.
+            Values that `ctx.record` kept, each with its time in Unix ms.
         recipe : Recipe
             How the run can be made again.
         """

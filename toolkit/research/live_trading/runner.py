@@ -89,7 +89,7 @@ class Runner:
     notes : list of tuple
         (Unix ms, kind, symbol, text), as in `Results.events`.
     still_open : list of str
-        What was left open at the end, in words.
+        Positions and orders that were left open at the end, in words.
     error : BaseException or None
         The exception that ended a background run.
     """
@@ -199,7 +199,7 @@ class Runner:
             reason, kind = str(limit), "LIMIT"
         except KeyboardInterrupt:
             reason, kind = "interrupted", "INTERRUPT"
-        # Whatever happens, orders must not stay behind without the strategy that placed them.
+        # Even after an error, orders must not stay behind without the strategy that placed them.
         except BaseException as failure:
             failure.add_note(f"in {self.strategy.name} at {utc(self.state.now())}")
             self._end("ERROR", f"{type(failure).__name__}: {failure}")

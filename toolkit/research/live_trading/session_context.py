@@ -60,7 +60,7 @@ class FeedQueue:
     Attributes
     ----------
     items : deque of Trade or BookSnapshot
-        What is not delivered yet, oldest first.
+        Trades and books that are not delivered yet, oldest first.
     sources : list of Live
         The live objects.
     filled : bool or None
@@ -354,7 +354,7 @@ class SessionContext(Context):
             self._state.sent_ms.append(self._state.now())
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
 
-        # The handle changes only after the venue took the change. Refused, the order stays as it was.
+        # The handle changes only after the venue took the change. After a refusal the order is unchanged.
         if self._send(f"replacing by {changed.describe()}", str(changed.symbol), request):
             placed.order = changed
 

@@ -29,10 +29,10 @@ class WalkForward:
     Parameters
     ----------
     frame : DataFrame
-        One row per split: test_from, test_until (UTC), the chosen parameters, trained (the score on the training part),
-        pbo of that training, and the measures of the test.
-    runs : list of Results, optional
-        Results of each test (default: `field(repr=False)`).
+        One row per split: test_from, test_until (UTC), the chosen parameters, and the measures of the test. `trained`
+        is the score on the training part, `pbo` that of the training.
+    runs : list of Results
+        Results of each test.
     """
 
     frame: pd.DataFrame
@@ -129,7 +129,7 @@ def walk_forward(
         return make_splits(data, **sizes)
     strategy, rows, runs = data, [], []
     splits = make_splits(bars, **sizes)
-    # What the search alone understands, so that the test run does not receive it.
+    # Only the search understands these options, so the test run must not receive them.
     search = {name: options.pop(name) for name in SEARCH if name in options}
     lead = {"warm_up": warm_up} if warm_up else {}
     with progress_bar(len(splits), progress) as bar:

@@ -57,14 +57,14 @@ class Optimisation:
         Names of the parameters.
     maximise : str
         Name of the measure that was maximised.
-    scores : array of float64, shape (points,), optional
-        Maximised value of each point, NaN for a failed one (default: `field(repr=False)`).
-    returns : array of float64, shape (periods, points), optional
-        Returns of each point, ratios (default: `field(repr=False)`).
-    params : list of dict of str to object, optional
-        Parameters of each point (default: `field(repr=False)`).
-    work : tuple of (object, object, mapping of str to object), optional
-        Strategy, data and options, which `run` makes the best run of (default: `field(repr=False)`).
+    scores : array of float64, shape (points,)
+        Maximised value of each point, NaN for a failed one.
+    returns : array of float64, shape (periods, points)
+        Returns of each point, ratios.
+    params : list of dict of str to object
+        Parameters of each point.
+    work : tuple of (object, object, mapping of str to object)
+        Strategy, data and options, which `run` makes the best run of.
     """
 
     table: pd.DataFrame
@@ -194,7 +194,7 @@ def optimise(
         Values of each parameter (a list, range or array). For "random" and "bayes" also (low, high), two numbers: whole
         ones for whole numbers between them, both included.
     data : DataFrame, Recording, Events or mapping, optional
-        What the strategy runs on, as in `backtest` (default: nothing, for a function).
+        Data that the strategy runs on, as in `backtest` (default: none, for a function).
     maximise : Measure, optional
         A measure of `metrics()`, or a function of all of them. "-volatility" minimises. Drawdowns are below 0, so that
         "max_drawdown" finds the smallest (default: "sharpe").
@@ -275,7 +275,13 @@ class _Search:
         self.points, self.records = list[Point](), list[Record]()
 
     def evaluate(self, combinations: Sequence[Mapping[str, Any]]) -> list[Record]:
-        """Run points and return their records."""
+        """Run points and return their records.
+
+        Parameters
+        ----------
+        combinations : sequence of mapping of str to object
+            Parameters of each point.
+        """
         points = self._make(combinations, seeds=None, returns=True)
         records = evaluate(points, *self._how)
         self.points += points
@@ -325,7 +331,13 @@ class _Space:
                 check_known(wanted, tuple(space), "constraints", "parameter of the space")
 
     def allows(self, params: dict[str, Any]) -> bool:
-        """Return whether a point meets all constraints."""
+        """Return whether a point meets all constraints.
+
+        Parameters
+        ----------
+        params : dict of str to object
+            Parameters of the point.
+        """
         for rule, wanted in self._rules:
             by_name = set(wanted) <= set(self._space)
             if not (rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))):
@@ -340,9 +352,17 @@ class _Space:
                 yield params
 
     def random(self, points: int, seed: int) -> list[dict[str, Any]]:
-        """Return up to `points` different points. Fewer when so many in a row are repeated or not allowed."""
+        """Return different points, fewer when so many in a row are repeated or not allowed.
+
+        Parameters
+        ----------
+        points : int
+            Number of points.
+        seed : int
+            Seed of the draws.
+        """
         random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
-        # A small space may have fewer points than are asked for, and tight constraints may have none.
+        # A small space may have fewer points than requested, and tight constraints may leave none.
         while len(found) < points and in_vain < ATTEMPTS:
             params = {name: _draw(random, name, values) for name, values in self._space.items()}
             in_vain += 1
@@ -351,7 +371,13 @@ class _Space:
         return list(found.values())
 
     def suggested(self, trial: Any) -> dict[str, Any]:
-        """Return the point that Optuna suggests in a trial."""
+        """Return the point that Optuna suggests in a trial.
+
+        Parameters
+        ----------
+        trial : optuna.Trial
+            Trial of the study.
+        """
         return {name: _suggest(trial, name, values) for name, values in self._space.items()}
 
 

@@ -145,7 +145,7 @@ def run_point(
     task : class or callable
         A Strategy class, or a function.
     data : object
-        What the task takes, None for nothing.
+        Data that the task takes, None for none.
     options : mapping of str to object
         Further arguments of the task.
     params : mapping of str to object
@@ -185,7 +185,8 @@ def plain_value(value: Any) -> Any:
     value : object
         Value of a parameter or measure.
     """
-    # JSON has no NaN and no infinity. By type: NumPy's float64 is a float too, and is converted below.
+    # JSON has no NaN and no infinity. Types are compared exactly, because NumPy's float64 is a float too and is
+    # converted below.
     if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, pd.Timestamp):
@@ -269,7 +270,7 @@ def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
     task : class or callable
         A Strategy class, or a function.
     data : object
-        What the task takes, None for nothing.
+        Data that the task takes, None for none.
     options : mapping of str to object
         Further arguments of the task.
     """
@@ -328,7 +329,7 @@ def runner(
     task : class or callable
         A Strategy class, or a function.
     data : object
-        What the task takes, None for nothing.
+        Data that the task takes, None for none.
     options : mapping of str to object
         Further arguments of the task.
     workers : int or None
@@ -356,7 +357,7 @@ def _where_it_pays(here: Here, work: _Work, points: Sequence[Point]) -> Iterator
     begun = time.perf_counter()
     for done, record in enumerate(here(points), start=1):
         yield record
-        # The time of the points so far tells whether processes would start within what they save.
+        # The time of the points so far shows whether processes save more than they take to start.
         saved = (time.perf_counter() - begun) / done * (len(points) - done) * work.workers / (work.workers + 1)
         if saved > (KEPT_COST if work.key in _kept else START_COST):
             yield from _retried(work.run, points[done:], here)
@@ -403,9 +404,17 @@ class _Work:
         return self
 
     def run(self, points: Sequence[Point], lost: Lost, here: Here | None = None) -> Iterator[Record]:
-        """Yield records as they finish, and add the points whose process died to `lost`.
+        """Yield records as they finish, and add the points whose process died to those that were lost.
 
-        With `here` this process takes points from the end, until the others have taken all before.
+        Parameters
+        ----------
+        points : sequence of Point
+            Points to run.
+        lost : Lost
+            Points whose process died, with how, which grows.
+        here : Here, optional
+            Function that runs points in this process (default: none). This process then takes points from the end,
+            until the others have taken all before.
         """
         if self._processes is None:
             self._processes = _kept.pop(self.key, None) or _Processes(self.workers)
@@ -448,7 +457,13 @@ class _Processes:
         self.idle = threading.Timer(IDLE, end_workers)
 
     def keep(self, key: tuple[int, str]) -> None:
-        """Keep the processes for a while."""
+        """Keep the processes for a while.
+
+        Parameters
+        ----------
+        key : tuple of (int, str)
+            Number of processes and code of their task.
+        """
         _kept[key] = self
         self.idle = threading.Timer(IDLE, end_workers)
         self.idle.daemon = True
@@ -462,7 +477,19 @@ class _Processes:
             each.terminate()
 
     def run(self, path: str, points: Sequence[Point], lost: Lost, here: Here | None) -> Iterator[Record]:
-        """Run points of the work in a file. See `_Work.run`."""
+        """Run points of the work in a file. See `_Work.run`.
+
+        Parameters
+        ----------
+        path : str
+            File of the work.
+        points : sequence of Point
+            Points to run.
+        lost : Lost
+            Points whose process died, with how, which grows.
+        here : callable or None
+            Function that runs points in this process, None for none.
+        """
         try:
             futures = {self.pool.submit(_local_point, path, point): point for point in points}
         except BrokenProcessPool:  # one of them was killed while they were kept

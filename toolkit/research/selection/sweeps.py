@@ -51,12 +51,12 @@ def sweep(
     grid : mapping of str to iterable of object or sequence of mapping of str to object
         Values of each parameter (their product is swept), or a list of parameter mappings.
     data : DataFrame, Recording, Events or mapping, optional
-        What the task takes, as in `backtest` (default: nothing).
+        Data that the task takes, as in `backtest` (default: none).
     seeds : sequence of int, optional
         Seeds that each point runs with (default: the task's).
     workers : int, optional
-        Processes on this machine, 0 runs in this process (default: this process, and one for each other core as well
-        once the time they take shows that this pays). Processes are kept for the next sweep for a minute. They import
+        Processes on this machine, 0 runs in this process. By default points run in this process, and in one for each
+        other core once their time shows that this pays. Processes are kept for the next sweep for a minute. They import
         the calling script, which calls under `if __name__ == "__main__":`.
     client : distributed.Client, optional
         Dask cluster on which the same points run (default: none).

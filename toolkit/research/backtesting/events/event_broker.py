@@ -115,7 +115,7 @@ class EventBroker(SimulatedBroker):
     latency : RequestLatency
         Time that requests and answers take.
     impact : Impact
-        What is missing from the recorded book.
+        Quantities that are missing from the recorded book.
     partial_fills : bool
         Whether only the part of an order that the trades have reached is filled.
 
@@ -271,7 +271,7 @@ class EventBroker(SimulatedBroker):
         kind : str
             A kind of `TURNS`, which orders what takes place at one instant.
         payload : object
-            What the kind needs.
+            Content of the happening, which depends on the kind.
         """
         heappush(self.happenings, (time_ns, TURNS[kind], next(self.numbers), kind, payload))
 
@@ -285,7 +285,7 @@ class EventBroker(SimulatedBroker):
         kind : str
             "place", "modify", "cancel" or "cancel_all".
         payload : object
-            What the kind needs, see `SimulatedBroker.enqueue`.
+            Content of the request, see `SimulatedBroker.enqueue`.
         """
         arrives = self.local_ns + self.requests.order(self.local_ns)
         # One connection carries all requests. A shorter delay must not let a later one overtake.
@@ -302,7 +302,7 @@ class EventBroker(SimulatedBroker):
         kind : str
             "place", "modify", "cancel" or "cancel_all".
         payload : object
-            What the kind needs, see `SimulatedBroker.enqueue`.
+            Content of the request, see `SimulatedBroker.enqueue`.
         """
         state.market.last = self._recorded_last(state) or state.market.last
         super().process_request(state, kind, payload)

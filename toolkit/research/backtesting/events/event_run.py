@@ -70,7 +70,7 @@ def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
     Parameters
     ----------
     data : object
-        What the user gave `backtest`.
+        Data as the user gave it to `backtest`.
 
     Raises
     ------
@@ -203,7 +203,13 @@ class _EventRun:
         self.mark_ns = broker.core.state.config.price_interval * MS
 
     def run(self, progress: bool) -> None:
-        """Run through all the data."""
+        """Run through all the data.
+
+        Parameters
+        ----------
+        progress : bool
+            True shows a progress bar.
+        """
         broker = self.broker
         for state in broker.states.values():
             # `on_start` may place orders and read prices, so they are set before the first event takes place.
@@ -228,7 +234,7 @@ class _EventRun:
                 orders = broker.account.orders
                 resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
                 broker.markets[code] = window.advance(resting)
-        # What was searched in the old window says nothing about the new one.
+        # A search in the old window says nothing about the new one.
         broker.look_ns = 0
         self.next_window_ns = min(window.end_ns for window in self.windows.values())
         return _feed(broker, time, self.next_window_ns)
@@ -256,7 +262,7 @@ class _EventRun:
             )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
-            # Fills first: whatever else takes place at this instant may depend on the position.
+            # Fills first: everything else at this instant may depend on the position.
             if broker.resting and broker.look_ns <= time:
                 filled = broker.next_fill(time)
                 if filled is not None:
@@ -484,7 +490,15 @@ class _MarkCurve:
         self.first = market.marks_at(market.first_priced)[0]
 
     def sample(self, market: HistoricalMarket, end_ns: int) -> None:
-        """Add the points before a time from the market of then."""
+        """Add the points before a time from the market of then.
+
+        Parameters
+        ----------
+        market : HistoricalMarket
+            Market of the present window.
+        end_ns : int
+            Time before which the points are, Unix ns.
+        """
         for time in ((self.opened[len(self.closes) :] + self.interval) * MS).tolist():
             if time >= end_ns:
                 return

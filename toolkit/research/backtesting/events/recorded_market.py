@@ -137,7 +137,7 @@ class HistoricalMarket:
         queue : QueueModel or None
             Model of the queue ahead of an order, None for the recorded orders themselves.
         """
-        # A shallow copy: the computed arrays are shared and never changed, and each run has cursors of its own.
+        # A shallow copy: runs share the computed arrays, which never change. Only their cursors differ.
         made = copy(self)
         made.queue = queue
         made.cursor, made.feed_cursor = BookCursor(self.updates), BookCursor(self.feed)
@@ -395,8 +395,8 @@ class HistoricalMarket:
             trade_rank = trade_ranks[trade] if trade < trade_end else FAR
             depth_rank = level_ranks[depth] if depth < depth_end else FAR
             rank = trade_rank if trade_rank < depth_rank else depth_rank
-            # Before the level's own change: a message that reaches the price fills the order whole, whatever the queue
-            # was.
+            # Before the level's own change: a message that reaches the price fills the whole order, independent of the
+            # queue.
             if touch <= rank and touch <= until:
                 found = touch, resting.leaves
                 break

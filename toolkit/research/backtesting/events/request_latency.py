@@ -31,7 +31,7 @@ class RequestLatency(NamedTuple):
     answer : callable
         Function from the time at which an answer is sent (Unix ns) to its delay, ns.
     text : str
-        What the settings of the Results show.
+        Description in the settings of the Results.
     """
 
     order: Callable[[int], int]

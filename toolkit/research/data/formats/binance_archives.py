@@ -71,7 +71,7 @@ def read(source: TextFile, kind: str) -> dict[str, Events]:
     source : TextFile
         File to read.
     kind : str
-        What it holds, a key of `TABLES`.
+        Kind of its content, a key of `TABLES`.
     """
     parts: list[NDArray[Any]] = []
     columns: dict[str, str] = {}

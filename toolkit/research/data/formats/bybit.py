@@ -99,7 +99,7 @@ class TopicMessage(msgspec.Struct, gc=False):
     ts : Whole
         Time at which the exchange sent it, Unix ms (default: 0).
     data : Raw
-        What the message holds, not yet decoded.
+        Content of the message, not yet decoded.
     type : str
         "snapshot" or "delta" (default: "delta").
     cts : Whole

@@ -139,7 +139,7 @@ class ChannelMessage(msgspec.Struct, gc=False):
     channel : str
         Name of the channel (default: "").
     data : Raw
-        What the message holds, not yet decoded.
+        Content of the message, not yet decoded.
     time : str or int
         Time of receipt in the archive, "" if there is none (default: "").
     raw : ChannelMessage or None

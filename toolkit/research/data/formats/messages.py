@@ -194,7 +194,7 @@ class MessageReader(ABC):
         Parameters
         ----------
         notes : list of str
-            What the reader left out or repaired, one sentence each.
+            Notes on what the reader left out or repaired, one sentence each.
         """
         arrays = {symbol: from_columns(each.fields, len(each)) for symbol, each in self.columns.items()}
         return {symbol: self.made(symbol, array, notes) for symbol, array in arrays.items() if len(array)}
@@ -209,7 +209,7 @@ class MessageReader(ABC):
         array : array
             Events of the symbol.
         notes : list of str
-            What the reader left out or repaired, one sentence each.
+            Notes on what the reader left out or repaired, one sentence each.
         """
         where = f"{self.source.path.name} ({self.exchange})"
         return Events(array, symbol=symbol, exchange=self.exchange, source=where, notes=notes)

@@ -62,7 +62,7 @@ class TextFile:
     Attributes
     ----------
     notes : list of str
-        What was left out, one sentence each.
+        Notes on what was left out, one sentence each.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class TextFile:
         line : bytes
             The line, empty if it is not known.
         expected : str
-            What a correct line has, as part of the error's sentence.
+            Description of a correct line, as part of the error's sentence.
         """
         got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
         text = f"{self.path}, line {number}: expected {expected}" + (f", but got {got!r}" if got else "")
@@ -275,8 +275,8 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
-            # All columns as text: pandas would guess types from the values, and a damaged one would change its whole
-            # column.
+            # All columns as text: pandas would guess types from the values, and a single damaged value would change its
+            # whole column.
             table = pd.read_csv(
                 io.BytesIO(source.read()), dtype="str", keep_default_na=False, header=0 if header else None,
                 skipinitialspace=True, encoding="utf-8-sig", encoding_errors="replace", sep=delimiter_of(first),
