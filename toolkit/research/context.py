@@ -350,8 +350,8 @@ class Context(ABC):
         quantity : str, int, float or Decimal
             Base units, negative to sell.
         take_profit : str, int, float, Decimal or Order, optional
-            Trigger price in USDC, or an order (default: none). An order, such as `toolkit.orders.take_profit(…,
-            price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
+            Trigger price in USDC, or an order (default: none). An order, such as
+            `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
         stop_loss : str, int, float, Decimal or Order, optional
             Trigger price in USDC, or an order (default: none).
         price : str, int, float or Decimal, optional

@@ -31,8 +31,8 @@ def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s"
     Parameters
     ----------
     session : Session
-        Session of the run's account with an agent key, such as `toolkit.connect("testnet",
-        wallet=toolkit.Wallet.from_env())`.
+        Session of the run's account with an agent key, such as
+        `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
     run : str
         Name of the run, as in `live(…, run="grid-btc")`.
     after : str, Timedelta, timedelta or int, optional
