@@ -263,11 +263,12 @@ def test_tests_mirror_the_rooms() -> None:
             assert (tests / room / "__init__.py").exists(), f"there are no tests/{room}"
 
 
-def test_no_function_is_longer_than_70_lines() -> None:
+def test_no_function_has_more_than_70_lines_below_its_docstring() -> None:
     for name, path in modules().items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = node.end_lineno - node.lineno + 1
+                documented = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
+                lines = node.end_lineno - node.lineno + 1 - documented
                 assert lines <= 70, f"{name}.{node.name} has {lines} lines"
 
 
