@@ -114,6 +114,7 @@ class SimulatedBroker(BarMatcher):
         self, core: Core, states: Sequence[SymbolState], models: BarModels, settings: RunSettings, strategy: Strategy
     ) -> None:
         super().__init__(core, states, models)
+        # The run's own random numbers: those of the core would change with everything that draws from them.
         self.random = Random(settings.seed)
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
@@ -478,6 +479,7 @@ class SimulatedBroker(BarMatcher):
         ctx.now = self.now
         events, records = history.order_events.by_account.get(ADDRESS, ()), history.order_events.records
         # Counters, not iterators: a callback may act and so append events while this runs.
+        # Counted before the callback: an order that it sends may itself deliver events.
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self.deliver_order_event(records[events[at]])
@@ -682,6 +684,7 @@ class SimulatedBroker(BarMatcher):
 
 def _market_steps(order: Order, steps: int) -> int:
     """Return the signed steps of a market order that trades on arrival, 0 for any other."""
+    # Only what trades on arrival is underway. A resting order may never be filled, and a trigger may never be reached.
     if order.price is not None or order.trigger_price is not None or steps <= 0:
         return 0
     return steps if order.side == "BUY" else -steps

@@ -207,8 +207,11 @@ class Store:
         self._exact = exact
         self._rows_per_file = rows_per_file
         self._flush_ms = flush_ms
+        # Part names of two recordings in one directory must never be equal. The later part would replace the earlier
+        # one.
         self._run = secrets.token_hex(4)
         self._parts = 0
+        # The feed's thread appends while the user's thread flushes or closes.
         self._lock = threading.RLock()
         self._open: dict[str, _Segment] = {}
         self._identity = self._identity_of(identity)
@@ -367,6 +370,7 @@ class Store:
             self._write(segment)
         except OSError as error:
             self.failed = error
+            # Not at each update: a full disk would otherwise be tried again thousands of times.
             segment.began, segment.due = now, len(segment.rows) + self._rows_per_file
 
     def _write(self, segment: _Segment) -> None:
@@ -380,6 +384,7 @@ class Store:
         write_table(target, arrow, PART, identity=segment.journal.identity, row_group=ROW_GROUP)
         segment.journal.close()
         segment.journal.path.unlink()
+        # The part is complete by now. An error before leaves the rows in the segment, for the next attempt.
         self._open.pop(segment.place.rpartition("/")[0], None)
         self.written.append(target)
 

@@ -48,6 +48,7 @@ class WalkForward:
             parts.append(curve / curve.iloc[0] * level)
             level = float(parts[-1].iloc[-1])
         joined = pd.concat(parts)
+        # One test ends at the instant at which the next begins. Its last value and the first of the next are the same.
         once: pd.Series[float] = joined[~joined.index.duplicated(keep="last")]
         return once
 
@@ -288,6 +289,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
     if not index.is_monotonic_increasing:
         if not any(str(name).lower() == "symbol" for name in getattr(data, "columns", ())):
             raise InputError("the times are not increasing. Sort the rows first", field="data", rule="increasing times")
+        # Long tables have the symbols one after another, so their times may run back where a symbol begins.
         index = index.sort_values()
     return index.unique()
 

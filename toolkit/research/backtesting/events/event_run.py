@@ -81,6 +81,7 @@ def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
         return {data.symbol or "ASSET": data}
     if not isinstance(data, Mapping) or not any(map(holds_events, data.values())):
         return None
+    # Bars and events of one run would have different clocks: a bar shows its prices only at the close.
     if not all(map(holds_events, data.values())):
         raise InputError("some symbols have events and some have bars. Give all the same kind", field="data")
     return {name: part if isinstance(part, Events) else EventFiles(name, part) for name, part in data.items()}
@@ -151,9 +152,11 @@ def backtest_events(
     states, markets, received, windows = [], {}, ReceivedBars(data), dict[int, MarketWindows]()
     for code, (symbol, events) in zip(core.products, data.items(), strict=True):
         state = SymbolState(core, core.products[code], symbol, received)
+        # The logarithmic model is one of base units, so it needs the step of its product.
         model = None if queue == EXACT else queue_model(queue, state.step)
         states.append(state)
         if isinstance(events, EventFiles):
+            # Files are never loaded as a whole. Loaded events keep their computed market for the next run.
             windows[code] = MarketWindows(events, _grid(state, events.summary.tick_size), feed_ns, model)
             markets[code] = windows[code].market
         else:
@@ -163,6 +166,7 @@ def backtest_events(
     half_life = "10s" if impact is True else impact
     recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
+    # Only the times of the one bar are read here: settlements need to know when the data begins and ends.
     broker.settlements = funding_schedule(core, spans, _funding(core, known, settings.funding))
     run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns), windows)
     broker.open_account(settings)
@@ -192,6 +196,7 @@ class _EventRun:
         self.ctx = BacktestContext(broker, bars.interval_ms)
         self.ctx.timer_ms = broker.strategy.timer_ms
         self.states = list(broker.states.values())
+        # Built once: inspecting the signature at each call would take longer than the call.
         self.on_timer = timer_call(broker.strategy, self.ctx)
         ends = {code: windows.get(code, market) for code, market in broker.markets.items()}
         self.start_ns = min(each.first_ns for each in ends.values())
@@ -226,12 +231,14 @@ class _EventRun:
 
     def _next_windows(self) -> Iterator[Message]:
         """Read the next file of the markets whose window has ended. Return the feed from there on."""
+        # Windows of several products may end at different times. Only those that end now continue with their next file.
         time, broker = self.next_window_ns, self.broker
         # Before the windows move on: the market of the old one alone knows the prices before this time.
         self._sample(time)
         for code, window in self.windows.items():
             if window.end_ns == time:
                 orders = broker.account.orders
+                # Orders keep their place in the queue across files, as they do on the exchange.
                 resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
                 broker.markets[code] = window.advance(resting)
         # A search in the old window says nothing about the new one.
@@ -241,6 +248,7 @@ class _EventRun:
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
+        # A timer that no strategy reads would be the most frequent event of the whole run.
         if overrides(broker.strategy, "on_timer"):
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
@@ -416,6 +424,7 @@ def _span(symbol: str, summary: Summary) -> Bars:
 
 def _products(data: Mapping[str, Summary], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
+    # The venue's steps are used if the recording fits them, so that a strategy runs the same on paper.
     known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
     found: dict[str, Any] = dict(given or {})
     for symbol, events in data.items():

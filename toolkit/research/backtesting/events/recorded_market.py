@@ -91,6 +91,8 @@ class HistoricalMarket:
         self.events = events
         self.updates = BookUpdates(events, array["exchange_ns"])
         if isinstance(received, EventArray):
+            # A window has other events on each clock: those on their way at its beginning or end are in only one of
+            # them.
             seen, received = received.array, received.array["local_ns"]
             self.feed = BookUpdates(EventArray(seen, **events.grid), received)
         else:
@@ -107,6 +109,7 @@ class HistoricalMarket:
         order = np.argsort(trade_ranks, kind="stable")
         self.trade_ranks: list[int] = trade_ranks[order].tolist()
         self.trade_prices: list[int] = prices[order].tolist()
+        # Only takers of the opposite side can fill an order, so each side has its own list to search.
         self._takers = {}
         for taker in (1, -1):
             # a trade of unknown side may have met orders of either
@@ -116,6 +119,7 @@ class HistoricalMarket:
             ranks = np.zeros(len(array), dtype=np.int64)
             ranks[self.updates.rows], ranks[trades] = message_ranks, trade_ranks
             self._index_fills(fills, ranks)
+        # Computed once for all runs: the next change of a price is then found without a replay of the book.
         self._index_levels()
         self._marks = [self._prices_of(kind) for kind in (Kind.MARK, Kind.INDEX)]
         trades = np.flatnonzero(seen["kind"] == Kind.TRADE)
@@ -259,6 +263,7 @@ class HistoricalMarket:
             rows = self.events.of(kind)
             found.append(rows[np.argsort(rows["exchange_ns"], kind="stable")][-1:])
         joined = np.concatenate(found)
+        # The next window begins with these prices, or triggers and marks would see none until the first new one.
         joined["exchange_ns"] = joined["local_ns"] = time_ns
         return joined
 
@@ -419,6 +424,7 @@ class HistoricalMarket:
                 if reached:
                     found = rank, min(reached, resting.leaves) if partial else resting.leaves
                     break
+        # The search continues from here next time, so that no event is looked at twice for the same order.
         resting.trade, resting.depth = trade, depth
         if found is not None:  # what comes after a fill in part is looked at again
             resting.message = self.messages_until(found[0])
