@@ -10,11 +10,29 @@ from .extras import need
 
 
 def to_pandas(data: Any, field: str = "data") -> Any:
-    """Return a table of any library as a DataFrame, a mapping with its tables as frames, anything else as it is.
+    """Return a table of any library as a DataFrame, a mapping with its tables as frames, anything else unchanged.
 
     A table has the Arrow PyCapsule interface (`__arrow_c_stream__`). The times of an index that pandas wrote without a
-    name become the column `time`. `field` names the data in errors. Raises InputError for a table that is not computed
-    yet, and MissingPackage for a table of another library without pyarrow.
+    name become the column `time`.
+
+    Parameters
+    ----------
+    data : object
+        Table, mapping of tables, or anything else.
+    field : str, optional
+        Name of the data in errors (default: "data").
+
+    Returns
+    -------
+    DataFrame, Series, dict or object
+        The frame, a Series for a single column.
+
+    Raises
+    ------
+    InputError
+        For a table that is not computed yet.
+    MissingPackage
+        For a table of another library without pyarrow.
     """
     import pandas as pd
 

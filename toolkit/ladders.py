@@ -15,7 +15,26 @@ from .products import Amount, Direction, Product, exact
 class Ladder:
     """A ladder of a product given by its symbol: its orders are made when it is placed, with the product's steps.
 
-    `order` makes one `Order` of them, of its quantity and its price.
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        BUY or SELL.
+    quantity : str, int, float or Decimal
+        Quantity of all orders together, base units.
+    first : str, int, float or Decimal
+        Price of the first order, USDC.
+    last : str, int, float or Decimal
+        Price of the last order, USDC.
+    count : int
+        Number of orders, 2 or more.
+    weights : tuple of str, int, float or Decimal or None
+        Share of each order in the quantity, relative to the others, None for equal ones.
+    rounding : Direction or None
+        How prices between ticks are rounded: "down", "up" or "nearest", None refuses them.
+    order : callable
+        Function that makes an order of its quantity and its price.
     """
 
     symbol: str | int
@@ -29,7 +48,18 @@ class Ladder:
     order: Callable[[str, str], Any]
 
     def orders(self, product: Product) -> list[Any]:
-        """Return its orders. Raises InputError, which names the field."""
+        """Return its orders, from the first price to the last.
+
+        Parameters
+        ----------
+        product : Product
+            Product whose tick and step they have.
+
+        Raises
+        ------
+        InputError
+            Names the field that is wrong.
+        """
         if self.count < 2:
             what = f"a ladder needs at least 2 orders, not {self.count}"
             raise InputError(what, field="count", rule="minimum", value=self.count)

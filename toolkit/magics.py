@@ -14,7 +14,13 @@ NAME = "<sandbox>"
 
 
 def register(ipython: Any) -> None:
-    """Give an IPython shell the magics of this module."""
+    """Give an IPython shell the magics of this module.
+
+    Parameters
+    ----------
+    ipython : InteractiveShell
+        Shell of the notebook.
+    """
 
     def sandbox(line: str, cell: str) -> None:
         """Run a cell, then restore the local venue, its clock included.

@@ -23,7 +23,6 @@ from .interchange import to_pandas
 from .numerals import unit_text
 from .pictures.panes import DARK, LIGHT, CandleSeries, Columns, HorizontalLine, Line, Pane, Theme, spacing_days
 from .pictures.static import draw_all, figure_of, finish, plain_numbers, styled
-from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +41,28 @@ BIDS = frozenset({"BID", "BUY", "BIDS"})
 
 
 def use(theme: Theme | str) -> Theme:
-    """Set the default `theme` and return it. Raises ValueError for an unknown name."""
+    """Set the default theme and return it.
+
+    Parameters
+    ----------
+    theme : Theme or str
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme.
+
+    Returns
+    -------
+    Theme
+        The new default.
+
+    Raises
+    ------
+    InputError
+        For an unknown name.
+
+    Examples
+    --------
+    >>> plots.use("light").paper
+    '#ffffff'
+    """
     global _default
     _default = theme_named(theme)
     return _default
@@ -50,7 +70,28 @@ def use(theme: Theme | str) -> Theme:
 
 @no_keys
 def theme_named(theme: Theme | str | None) -> Theme:
-    """Return a `theme` by its name, a theme as it is, the default for None. Raises ValueError for an unknown name."""
+    """Return a theme by its name.
+
+    Parameters
+    ----------
+    theme : Theme, str or None
+        Name of a theme, a Theme, which is returned unchanged, or None for the default.
+
+    Returns
+    -------
+    Theme
+        The theme.
+
+    Raises
+    ------
+    InputError
+        For an unknown name.
+
+    Examples
+    --------
+    >>> plots.theme_named("dark").paper
+    '#14181f'
+    """
     if theme is None:
         return _default
     if isinstance(theme, Theme):
@@ -68,11 +109,36 @@ def candles(
     theme: Theme | str | None = None,
     ax: Axes | None = None,
 ) -> Axes | tuple[Axes, Axes]:
-    """Draw candles, with the traded volume under them. `title`, `theme` and `ax` (your Axes) default to none.
+    """Draw candles, with the traded volume under them. A time without candles stays empty.
 
-    `klines` is a frame of `session.klines` (index or column `time`, open, high, low, close, volume). Returns the Axes
-    of the prices and that of the volume. With `volume=False`, or on an `ax`, it returns only the Axes of the prices. A
-    time without candles stays empty.
+    Parameters
+    ----------
+    klines : DataFrame
+        Frame of `session.klines`: index or column `time`, open, high, low, close (USDC), volume (base units).
+    volume : bool, optional
+        Whether to draw the volume. It is left out on an `ax` (default: True).
+    title : str, optional
+        Title of the figure (default: made from the data).
+    theme : Theme or str, optional
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme (default: the one of `use`).
+    ax : matplotlib Axes, optional
+        Your Axes to draw on (default: a new figure).
+
+    Returns
+    -------
+    Axes or tuple of (Axes, Axes)
+        The Axes of the prices and that of the volume. Without volume only that of the prices.
+
+    Raises
+    ------
+    InputError
+        For a frame without these columns.
+
+    Examples
+    --------
+    >>> prices, volumes = plots.candles(bars)
+    >>> prices.get_ylabel()
+    'price (USDC)'
     """
     frame = _by_time(_frame(klines, "klines", ("open", "high", "low", "close"), "session.klines"))
     symbol, interval = _only(frame, "symbol"), _only(frame, "interval")
@@ -92,9 +158,33 @@ def candles(
 def depth(
     book: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how much rests in the book up to each price. `title`, `theme` and `ax` (your Axes) default to none.
+    """Draw how much rests in the book up to each price.
 
-    `book` has columns side (BID or ASK, BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
+    Parameters
+    ----------
+    book : DataFrame
+        Columns side (BID or ASK, BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
+    title : str, optional
+        Title of the figure (default: made from the data).
+    theme : Theme or str, optional
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme (default: the one of `use`).
+    ax : matplotlib Axes, optional
+        Your Axes to draw on (default: a new figure).
+
+    Returns
+    -------
+    Axes
+        The Axes of the figure.
+
+    Raises
+    ------
+    InputError
+        For a frame without these columns.
+
+    Examples
+    --------
+    >>> plots.depth(session.order_book("BTCUSDC")).get_xlabel()
+    'price (USDC)'
     """
     book = _frame(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
@@ -132,10 +222,32 @@ def depth(
 def equity(
     curve: pd.DataFrame | pd.Series[Any], *, title: str | None = None, theme: Theme | str | None = None
 ) -> tuple[Axes, Axes]:
-    """Draw equity over time, and its fall below its highest value so far. `title` and `theme` default to none.
+    """Draw equity over time, and its fall below its highest value so far.
 
-    `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's, USDC) and index or column
-    time. Returns the Axes of the equity and that of the drawdown.
+    Parameters
+    ----------
+    curve : DataFrame or Series
+        Series by time, or a frame with a column equity (or balance, as the ledger's), USDC, and index or column `time`.
+    title : str, optional
+        Title of the figure (default: made from the data).
+    theme : Theme or str, optional
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme (default: the one of `use`).
+
+    Returns
+    -------
+    tuple of (Axes, Axes)
+        The Axes of the equity and that of the drawdown (%).
+
+    Raises
+    ------
+    InputError
+        For a frame without these columns.
+
+    Examples
+    --------
+    >>> above, below = plots.equity(run.equity)
+    >>> above.get_ylabel()
+    'equity (USDC)'
     """
     values = _equity_series(curve)
     peak = values.cummax()
@@ -156,11 +268,35 @@ def equity(
 def funding(
     rates: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes | tuple[Axes, Axes]:
-    """Draw funding and the sum so far. `title`, `theme` and `ax` (your Axes) default to none.
+    """Draw funding and the sum so far.
 
-    `rates` is a frame of `session.info.funding_rate_history` (bars are % an interval), of funding rates as
-    `research.data.load` reads them (a column rate), or of `info.funding_payments` (bars are USDC, negative is paid).
-    Returns the Axes of the bars and that of the sum (%, USDC). On an `ax` it returns only the Axes of the bars.
+    Parameters
+    ----------
+    rates : DataFrame
+        Frame of `session.info.funding_rate_history` or of rates that `research.data.load` has read (bars are % an
+        interval). Or a frame of `info.funding_payments` (bars are USDC, negative is paid).
+    title : str, optional
+        Title of the figure (default: made from the data).
+    theme : Theme or str, optional
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme (default: the one of `use`).
+    ax : matplotlib Axes, optional
+        Your Axes to draw on (default: a new figure).
+
+    Returns
+    -------
+    Axes or tuple of (Axes, Axes)
+        The Axes of the bars and that of the sum (%, USDC). On an `ax` only that of the bars.
+
+    Raises
+    ------
+    InputError
+        For a frame without these columns.
+
+    Examples
+    --------
+    >>> rates, total = plots.funding(session.info.funding_rate_history("BTCUSDC", start="1d"))
+    >>> rates.get_ylabel()
+    'funding (% an interval)'
     """
     rates = _frame(rates, "rates", (), "session.info.funding_rate_history or session.info.funding_payments")
     paid = "amount" in rates.columns
@@ -180,10 +316,30 @@ def funding(
 def positions(
     held: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw signed position sizes over time, a line a product. `title`, `theme` and `ax` (your Axes) default to none.
+    """Draw signed position sizes over time, a line a product.
 
-    `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
-    and times as index.
+    Parameters
+    ----------
+    held : DataFrame
+        Frame of `session.fills` (sizes are added up from flat), or one with a column of sizes (base units) for each
+        product and times as index.
+    title : str, optional
+        Title of the figure (default: made from the data).
+    theme : Theme or str, optional
+        "light", "dark", "east-asian", "east-asian-dark", or a Theme (default: the one of `use`).
+    ax : matplotlib Axes, optional
+        Your Axes to draw on (default: a new figure).
+
+    Returns
+    -------
+    Axes
+        The Axes of the figure.
+
+    Examples
+    --------
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> plots.positions(session.fills()).get_ylabel()
+    'size (base units, short below 0)'
     """
     held = _frame(held, "held", (), "session.fills")
     sizes = _sizes(held)
@@ -242,7 +398,3 @@ def _sizes(held: pd.DataFrame) -> pd.DataFrame:
     by_product = moved.groupby([fills.index, fills["symbol"].astype(str)]).sum().unstack(fill_value=0)
     by_product.columns.name = None
     return by_product.cumsum().round(12)
-
-
-add_examples(globals(), "plots")
-add_examples(Theme, "Theme")

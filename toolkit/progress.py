@@ -10,10 +10,19 @@ DELAY_SECONDS = 5.0
 
 
 def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
-    """Return tqdm's bar, which appears after `seconds`, or immediately when `shown` is True.
+    """Return tqdm's bar, which appears after a while.
 
     The variable TQDM_DISABLE keeps away one that was not asked for. It is read here because tqdm's form for notebooks,
     in which whether a bar appears would depend on the machine, ignores it.
+
+    Parameters
+    ----------
+    shown : bool or None
+        True shows it immediately. Otherwise it appears after `seconds`, with None only if TQDM_DISABLE is not set.
+    seconds : float
+        Time after which it appears, seconds.
+    **options : object
+        Further options of tqdm.
     """
     from tqdm.auto import tqdm
 
@@ -22,7 +31,15 @@ def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
 
 
 class Progress:
-    """Counts the rows of a long read. `shown` True shows the bar immediately, False never, None after DELAY_SECONDS."""
+    """Counts the rows of a long read.
+
+    Parameters
+    ----------
+    what : str
+        Description of the read, shown before the bar.
+    shown : bool, optional
+        True shows the bar immediately, False never (default: after DELAY_SECONDS).
+    """
 
     def __init__(self, what: str, shown: bool | None = None) -> None:
         self._what = what
@@ -36,14 +53,26 @@ class Progress:
         return cls("", shown=False)
 
     def expect(self, total: int | None) -> None:
-        """Set the expected number of rows. None keeps it."""
+        """Set the expected number of rows.
+
+        Parameters
+        ----------
+        total : int or None
+            Number of rows, None to keep the last one.
+        """
         if total is not None:
             self._total = total
             if self._bar is not None:
                 self._bar.total = total
 
     def add(self, count: int) -> None:
-        """Count `count` more rows."""
+        """Count more rows.
+
+        Parameters
+        ----------
+        count : int
+            Number of rows.
+        """
         if self._shown is False:
             return
         if self._bar is None:

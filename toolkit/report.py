@@ -23,7 +23,6 @@ from .pictures.panes import Columns, HorizontalLine, Line, Marks, Pane
 from .pictures.static import draw_all
 from .protocol.enums import OrderType
 from .returns import growth
-from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,17 +49,39 @@ _SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType
 def account_frames(source: Source, account: str | None = None, *, day: Any = None) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
-    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation, 0 without a position), deposits (deposits
-    less withdrawals since the frame's start, transfers to and from vaults included, USDC). It spans from the start of
-    the day, or the account's first deposit, to the end of the day or now. It has a row per minute while a position is
-    open. Otherwise it has a row per change of the balance (two rows of one time where it jumps). The last equity less
-    the first is the day's change. Less `deposits` it is the profit or loss.
-    `fills`: symbol, side (BUY, SELL), price, quantity, value, pnl, fee (USDC), kind ("", LIQUIDATION, ADL).
-    `funding`: symbol, rate, amount (USDC, negative = paid).
+    The frame of equity spans from the start of the day, or the account's first deposit, to the end of the day or now.
+    It has a row per minute while a position is open. Otherwise it has a row per change of the balance (two rows of one
+    time where it jumps). The last equity less the first is the day's change. Less `deposits` it is the profit or loss.
 
-    `source` is a session on the local venue, the venue, or its core, `account` an address (default: the session's).
-    `day` is anything pandas reads as a time, in UTC (default: the venue's current day). Raises InputError for a session
-    that is not on the local venue in this process, and for an account that the venue does not know.
+    Parameters
+    ----------
+    source : Source
+        Session on the local venue, the venue, or its core.
+    account : str, optional
+        Address of the account (default: the session's).
+    day : str, datetime or Timestamp, optional
+        A time within the day, UTC, as pandas reads it (default: the venue's current day).
+
+    Returns
+    -------
+    dict of str to DataFrame
+        Frames by name, amounts in USDC:
+
+        - equity: float64 columns equity, balance, ratio (margin ratio, 1.0 is liquidation, 0 without a position) and
+          deposits. These are deposits less withdrawals since the frame's start, transfers to and from vaults included.
+        - fills: symbol, side (BUY, SELL), price, quantity (base units), value, pnl, fee, kind ("", LIQUIDATION, ADL)
+        - funding: symbol, rate (a ratio), amount (negative is paid)
+
+    Raises
+    ------
+    InputError
+        For a session that is not on the local venue in this process, and for an account that the venue does not know.
+
+    Examples
+    --------
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> report.account_frames(session)["fills"][["side", "price", "fee"]].values.tolist()
+    [['BUY', 62506.6, 0.37504]]
     """
     core = _core(source)
     asked = (core, _address(source, account, core), *_span(core, day))
@@ -74,10 +95,37 @@ def account_day(
     day: Any = None,
     theme: Theme | str | None = None,
 ) -> Figure:
-    """Draw a day of an account: equity, margin ratio, fills by product, funding. Returns the Figure.
+    """Draw a day of an account: equity, margin ratio, fills by product, funding.
 
-    `source`, `account`, `day` and errors as in `account_frames`, `theme` as in `plots`. The title of the equity panel
-    shows its last value, the profit or loss, and the time-weighted return, both without deposits and withdrawals.
+    The title of the equity panel shows its last value, the profit or loss, and the time-weighted return, both without
+    deposits and withdrawals.
+
+    Parameters
+    ----------
+    source : Session, LocalVenue or Core
+        Session on the local venue, the venue, or its core.
+    account : str, optional
+        Address of the account (default: the session's).
+    day : str, datetime or Timestamp, optional
+        A time within the day, UTC, as pandas reads it (default: the venue's current day).
+    theme : Theme or str, optional
+        Colours, as in `plots` (default: the one of `plots.use`).
+
+    Returns
+    -------
+    matplotlib Figure
+        The figure, with four Axes.
+
+    Raises
+    ------
+    InputError
+        As `account_frames`.
+
+    Examples
+    --------
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> [panel.get_ylabel() for panel in report.account_day(session).axes]
+    ['USDC', '%', '', 'USDC']
     """
     frames = account_frames(source, account, day=day)
     core = _core(source)
@@ -100,11 +148,35 @@ def account_day(
 
 
 def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.PathLike[str]) -> Path:
-    """Write `frames` (one, or one sheet for each name) to the .xlsx file `path`, and return the path.
+    """Write frames to an .xlsx file.
 
     Times are UTC without a zone, which spreadsheets don't know, and their columns say so. Decimals become numbers, and
-    whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
-    without openpyxl, and InputError for a path that does not end in .xlsx and for what is no frame.
+    whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them.
+
+    Parameters
+    ----------
+    frames : DataFrame or mapping of str to DataFrame
+        One frame, or one for each name of a sheet.
+    path : str or PathLike
+        File to write, which ends in .xlsx.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    MissingPackage
+        Without openpyxl.
+    InputError
+        For a path that does not end in .xlsx and for what is no frame.
+
+    Examples
+    --------
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> report.to_excel({"fills": session.fills()}, "account.xlsx").name
+    'account.xlsx'
     """
     need("openpyxl")
     require(frames, pd.DataFrame | Mapping, "frames", "a DataFrame, or a mapping sheet → DataFrame")
@@ -264,6 +336,3 @@ def _clock(ax: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
     ax.set_xlim(left - (right - left) * 0.015, right + (right - left) * 0.015)
     seconds = (right - left) * DAY <= _SECONDS
     ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M:%S" if seconds else "%H:%M"))  # type: ignore[no-untyped-call]
-
-
-add_examples(globals(), "report")

@@ -14,9 +14,22 @@ CAPITAL_FLOWS = frozenset(
 def growth(equity: Sequence[float], deposited: Sequence[float]) -> list[float]:
     """Return the value at each point of 1 invested at the first: the time-weighted return, plus 1.
 
-    `equity` and `deposited` (deposits less withdrawals so far) have one value per point, both in the same unit. A cash
-    flow between two points counts from the first of them on. A span that begins without capital counts as 1.
+    A cash flow between two points counts from the first of them on. A span that begins without capital counts as 1.
 
+    Parameters
+    ----------
+    equity : sequence of float
+        Equity at each point.
+    deposited : sequence of float
+        Deposits less withdrawals so far at each point, in the unit of `equity`.
+
+    Returns
+    -------
+    list of float
+        One value a point, 1.0 at the first.
+
+    Examples
+    --------
     >>> growth([1_000, 900, 1_900, 1_900], [0, 0, 1_000, 1_000])
     [1.0, 0.9, 0.9, 0.9]
     """

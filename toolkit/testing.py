@@ -34,6 +34,11 @@ def session(venue: LocalVenue) -> Iterator[Session]:
     """A session of development account 0 on `venue`: 10,000 USDC and an approved agent.
 
     More traders: `toolkit.connect(venue=venue, account=1)`.
+
+    Parameters
+    ----------
+    venue : LocalVenue
+        Venue of the same test, which the session is on.
     """
     from .session import connect
 

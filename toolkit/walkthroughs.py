@@ -19,9 +19,21 @@ def folder() -> Path:
 
 
 def copy(target: Path, *, overwrite: bool = False, solutions: bool = True) -> list[Path]:
-    """Copy every walkthrough into `target` (made if missing) and return the new files. `solutions` can be left out.
+    """Copy every walkthrough into a folder, and return the new files.
 
-    An existing file is kept unless `overwrite`, because it may hold the user's work.
+    Parameters
+    ----------
+    target : Path
+        Folder, made if it is missing.
+    overwrite : bool, optional
+        True replaces an existing file, which may hold the user's work (default: False).
+    solutions : bool, optional
+        False leaves out the solutions (default: True).
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
     """
     source = folder()
     copied = []

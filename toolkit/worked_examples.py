@@ -25,15 +25,6 @@ _BEFORE = {
     "builder": '{other} ; _ = other.exchange.register_builder("builders")',
     "allowed": "{builder} ; wallet, builder = other.wallet.agent, other.account"
     ' ; _ = session.exchange.approve_agent_to_builder(wallet, builder, "0.0005")',
-    "held": 'def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "0.1")',
-    "resting": 'def on_bar(ctx, bar): ‖ placed = ctx.buy(bar.symbol, "0.01", "50000")',
-    "fills": 'research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()',
-    "states": 'research.backtest(on_bar, bars).orders["status"].unique().tolist()',
-    "last": "research.backtest(on_bar, bars).records.iloc[-1].to_dict()",
-    "recorded": 'recorder = research.record(session, "recorded", ["BTCUSDC"]) ; _ = session.venue.advance("2m")'
-    ' ; recorder.close() ; kept = research.Recording("recorded")',
-    "events": '{recorded} ; events = data.load("recorded", format="recording")',
-    "tried": 'research.trials.clear() ; research.trials.add("one", 1.5) ; research.trials.add("other", 0.5)',
 }
 """The code that examples share."""
 
@@ -246,181 +237,6 @@ scale: orders.scale(session.product("BTCUSDC"), "BUY", "0.03", first="60000", la
     → [<Order BUY 0.010 BTCUSDC at 60000.0>, <Order BUY 0.010 BTCUSDC at 59000.0>, <Order BUY 0.010 BTCUSDC at 58000.0>]
 twap: orders.twap("BTCUSDC", "BUY", "1", "30m", slices=10)
     → <Twap BUY 1 BTCUSDC at market in 10 orders over 0:30:00>
-[plots]
-candles: prices, volumes = plots.candles(bars) ; prices.get_ylabel() → 'price (USDC)'
-depth: plots.depth(session.order_book("BTCUSDC")).get_xlabel() → 'price (USDC)'
-equity: above, below = plots.equity(run.equity) ; above.get_ylabel() → 'equity (USDC)'
-funding: rates, total = plots.funding(session.info.funding_rate_history("BTCUSDC", start="1d")) ;
-    rates.get_ylabel() → 'funding (% an interval)'
-positions: {trade} ; plots.positions(session.fills()).get_ylabel() → 'size (base units, short below 0)'
-theme_named: plots.theme_named("dark").paper → '#14181f'
-use: plots.use("light").paper → '#ffffff'
-[report]
-account_frames: {trade} ; report.account_frames(session)["fills"][["side", "price", "fee"]].values.tolist()
-    → [['BUY', 62506.6, 0.37504]]
-account_day: {trade} ; [panel.get_ylabel() for panel in report.account_day(session).axes]
-    → ['USDC', '%', '', 'USDC']
-to_excel: {trade} ; report.to_excel({"fills": session.fills()}, "account.xlsx").name → 'account.xlsx'
-[metrics]
-total_return: round(metrics.total_return(run.growth), 4) → 0.0258
-annual_return: round(metrics.annual_return(run.growth), 4) → 2.051
-sampling_period: metrics.sampling_period(run.growth) → Timedelta('0 days 01:00:00')
-sampled_returns: metrics.sampled_returns(run.growth, "1D").round(4).tolist()[:3] → [-0.0067, 0.0185, 0.0049]
-volatility: round(metrics.volatility(run.growth), 3) → 0.287
-sharpe: round(metrics.sharpe(run.growth), 2) → 4.03
-sortino: round(metrics.sortino(run.growth), 2) → 5.93
-drawdown: metrics.drawdown(run.growth).round(4).tolist()[-3:] → [-0.0187, -0.0204, -0.0096]
-max_drawdown: round(metrics.max_drawdown(run.growth), 4) → -0.0204
-longest_drawdown: metrics.longest_drawdown(run.growth) → Timedelta('2 days 04:00:00')
-calmar: round(metrics.calmar(run.growth), 2) → 100.68
-turnover: round(metrics.turnover(run.fills, run.equity["equity"]), 2) → 15.69
-time_in_market: metrics.time_in_market(run.exposure["gross"]) → 0.895
-time_weighted: round(metrics.time_weighted(run.exposure["gross"]), 2) → 5589.85
-round_trips: metrics.round_trips(run.fills)["side"].value_counts().to_dict() → {'LONG': 6, 'SHORT': 6}
-hit_rate: round(metrics.hit_rate(run.round_trips), 3) → 0.583
-profit_factor: round(metrics.profit_factor(run.round_trips), 3) → 1.983
-fee_share: metrics.fee_share(net_profit=300.0, fees=100.0) → 0.25
-summary: metrics.summary(run.growth, run.fills, run.funding, run.exposure["gross"])["round_trips"] → 12
-[luck]
-moments: [round(each, 2) for each in luck.moments(run.fine_returns())] → [0.04, -0.08, 7.33]
-overfitting: round(luck.overfitting(luck.bootstrap(run.fine_returns(), draws=8).T), 3) → 0.862
-bootstrap: luck.bootstrap(run.fine_returns(), draws=100).shape → (100, 200)
-interval: [round(each, 5) for each in luck.interval(luck.bootstrap(run.fine_returns()).mean(axis=1))]
-    → [-0.00013, 0.00043]
-[research]
-backtest: research.backtest(Cross(fast=3), bars, fees=("0", "0"))
-    → Results('Cross', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 10,354.35 USDC (+3.54%), 9 fills)
-sweep: found = research.sweep(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ;
-    found[["fast", "sharpe"]].round(2).values.tolist() → [[3.0, 4.52], [5.0, 4.03]]
-optimise: found = research.optimise(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False) ; found.best
-    → {'fast': 3}
-paper: run = research.paper(Cross, ["BTCUSDC"], duration="30m")
-    → Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
-live: research.live(Cross, session, ["BTCUSDC"], limits=toolkit.Limits(max_notional=10_000), duration="10m")
-    → Results('Cross', 2026-01-01 00:00 to 2026-01-01 00:10, 10,000.00 → 10,000.00 USDC (+0.00%), 0 fills)
-watch: research.watch(session, "grid-btc", duration="10ms")
-    → watching run 'grid-btc' of 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
-vectorised: research.vectorised(bars, (bars["close"].diff() > 0) * 0.1)
-    → Results('vectorised', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 9,663.75 USDC (-3.36%), 90 fills)
-vectorised_many: many = {days: (bars["close"].diff(days * 24) > 0) * 0.1 for days in (1, 2)} ;
-    research.vectorised_many(bars, many, measures=["sharpe"]).round(2)["sharpe"].tolist() → [-4.76, -8.54]
-record: recorder = research.record(session, "recorded", ["BTCUSDC"]) ; _ = session.venue.advance("5s") ;
-    recorder.close() ; research.Recording("recorded").channels → ['candles', 'order_book', 'ticker', 'trades']
-replay: research.replay(session, bars).symbols → ('BTCUSDC',)
-compare: other = run.rerun(strategy=Cross(fast=3)) ;
-    research.compare({"5": run, "3": other}).loc["sharpe"].astype(float).round(2).to_dict() → {'5': 4.03, '3': 4.52}
-[data]
-load: bars.to_csv("bars.csv") ; data.load("bars.csv", format="csv").shape → (200, 7)
-check: data.check(bars.drop(bars.index[5:8]).reset_index())[["problem", "count"]].values.tolist() → [['gap', 3]]
-[Results]
-rerun: float(run.rerun(fees=("0", "0")).fills["fee"].sum()) → 0.0
-audit: run.audit().loc["look-ahead", "detail"] → 'none at 11 orders'
-metrics: run.metrics()[["sharpe", "max_drawdown"]].astype(float).round(3).to_dict()
-    → {'sharpe': 4.03, 'max_drawdown': -0.02}
-measures: round(run.measures()["total_return"], 4) → 0.0258
-fine_returns: len(run.fine_returns()) → 200
-luck: run.luck(trials=10)[["probabilistic_sharpe", "observations"]].astype(float).round(3).to_dict()
-    → {'probabilistic_sharpe': 0.728, 'observations': 200.0}
-report: run.report().axes[0].get_title(loc="left") → 'Equity, USDC'
-page: run.page() → <Page 'Cross (fast = 5, slow = 20)'>
-save: run.save("my-run").name → 'my-run'
-load: _ = run.save("my-run") ; research.Results.load("my-run").name → 'Cross'
-[Context]
-buy: def on_bar(ctx, bar): ‖ if not ctx.position(bar.symbol): ‖     ctx.buy(bar.symbol, "0.01") ; {fills}
-    → [['BUY', 63423.2]]
-sell: def on_bar(ctx, bar): ‖ if not ctx.legs(bar.symbol)[1]: ‖
-        ctx.sell(bar.symbol, "0.01", "62000", tif="POST_ONLY") ; {fills} → [['SELL', 62000.0], ['SELL', 62000.0]]
-target: {held} ; {fills} → [['BUY', 63423.2]]
-target_share: def on_bar(ctx, bar): ‖ ctx.target_share(bar.symbol, 0.5, tolerance=0.02) ; {fills} → [['BUY', 63423.2]]
-bracket: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
-        ctx.bracket(bar.symbol, "0.1", take_profit="63500", stop_loss="60500") ; {fills}
-    → [['BUY', 63423.2], ['SELL', 63500.0]]
-one_cancels_other: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
-        exits = ctx.buy(bar.symbol, "0.01", "62000"), ctx.sell(bar.symbol, "0.01", "64000") ‖
-        ctx.one_cancels_other(*exits) ; {fills} → [['SELL', 64000.0], ['SELL', 64798.1]]
-trailing_stop: def on_bar(ctx, bar): ‖ if not ctx.position(bar.symbol): ‖     ctx.buy(bar.symbol, "0.1") ‖
-        ctx.trailing_stop(bar.symbol, 0.01) ; {fills} → [['BUY', 63423.2], ['SELL', 64388.0]]
-place: def on_bar(ctx, bar): ‖ if not ctx.orders(): ‖
-        ctx.place(orders.limit(bar.symbol, "BUY", "0.01", "61000")) ; {fills} → [['BUY', 61000.0], ['BUY', 60632.8]]
-cancel: {resting} ‖ ctx.cancel(placed) ; {states} → ['CANCELED']
-modify: {resting} ‖ ctx.modify(placed, price="51000") ;
-    research.backtest(on_bar, bars).orders["price"].iloc[0].item() → 51000.0
-cancel_all: {resting} ‖ ctx.cancel_all(bar.symbol) ; {states} → ['CANCELED']
-close_position: {held} ‖ if ctx.position(bar.symbol): ‖     ctx.close_position(bar.symbol) ; {fills}
-    → [['BUY', 63423.2], ['SELL', 63244.1]]
-set_leverage: {held} ‖ ctx.set_leverage(bar.symbol, "5") ‖ ctx.record(ratio=round(ctx.margin_ratio, 4)) ; {last}
-    → {'ratio': 0.0079}
-product: def on_bar(ctx, bar): ‖ ctx.record(step=float(ctx.product(bar.symbol).step_size)) ; {last} → {'step': 0.001}
-position: {held} ‖ ctx.record(size=ctx.position(bar.symbol)) ; {last} → {'size': 0.1}
-legs: {held} ‖ ctx.record(long=ctx.legs(bar.symbol)[0], short=ctx.legs(bar.symbol)[1]) ; {last}
-    → {'long': 0.1, 'short': 0.0}
-underway: {held} ‖ ctx.record(sent=ctx.underway(bar.symbol)) ;
-    research.backtest(on_bar, bars).records["sent"].head(2).tolist() → [0.1, 0.0]
-price: def on_bar(ctx, bar): ‖ ctx.record(price=ctx.price(bar.symbol)) ; {last} → {'price': 62500.0}
-funding: def on_bar(ctx, bar): ‖ ctx.record(predicted=ctx.funding(bar.symbol).predicted) ; {last} → {'predicted': 5e-05}
-liquidation_price: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "1") ‖
-    ctx.record(price=round(ctx.liquidation_price(bar.symbol), 1)) ; {last} → {'price': 54293.4}
-positions: {held} ‖ ctx.record(unrealized=ctx.positions()["unrealized"].sum()) ; {last} → {'unrealized': -92.32}
-orders: {resting} ‖ ctx.record(open=len(ctx.orders())) ; {last} → {'open': 200}
-bars: def on_bar(ctx, bar): ‖ ctx.record(bars=len(ctx.bars(bar.symbol, "4h").close)) ; {last} → {'bars': 50}
-book: def on_book(ctx, book): ‖
-    ctx.record(spread=ctx.book(book.symbol).asks[0][0] - ctx.book(book.symbol).bids[0][0]) ;
-    research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m").records["spread"].round(1).tail(2).tolist()
-    → [19.5]
-set_timer: def on_start(ctx): ‖ ctx.set_timer(30_000) ; def on_timer(ctx): ‖ ctx.record(price=ctx.price("BTCUSDC")) ;
-    len(research.paper({"on_start": on_start, "on_timer": on_timer}, ["BTCUSDC"], duration="2m").records) → 3
-record: def on_bar(ctx, bar): ‖ ctx.record(range=round(bar.high - bar.low, 1)) ; {last} → {'range': 1643.3}
-stop: def on_bar(ctx, bar): ‖ ctx.record(close=bar.close) ‖ if bar.close < 61_000: ‖     ctx.stop("below 61,000") ;
-    len(research.backtest(on_bar, bars).records) → 88
-[Strategy]
-I: class Slow(research.Strategy): ‖ def on_start(self, ctx): ‖     self.mean = self.I(indicators.SMA, 10) ‖
-    def on_bar(self, ctx, bar): ‖     ctx.record(mean=round(self.mean[-1], 1)) ;
-    research.backtest(Slow, bars).records["mean"].iloc[-1].item() → 61655.7
-on_start: def on_start(ctx): ‖ ctx.set_leverage("BTCUSDC", "5") ; {held} ;
-    research.backtest({"on_start": on_start, "on_bar": on_bar}, bars).fills["side"].tolist() → ['BUY']
-on_bar: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "0.1" if bar.close > bar.open else 0) ; {fills}
-    → [['BUY', 63376.9], ['SELL', 64396.2]]
-on_bars: def on_bars(ctx, latest): ‖ ctx.record(dearest=max(bar.close for bar in latest.values())) ;
-    research.backtest({"on_bars": on_bars}, bars).records["dearest"].iloc[-1].item() → 62500.0
-on_trade: def on_trade(ctx, trade): ‖ ctx.record(price=trade.price) ;
-    research.paper({"on_trade": on_trade}, ["BTCUSDC"], duration="1m").records["price"].tail(2).tolist() → [62611.9]
-on_book: def on_book(ctx, book): ‖ ctx.record(spread=book.asks[0][0] - book.bids[0][0]) ;
-    research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m").records["spread"].round(1).tail(2).tolist()
-    → [19.5]
-on_timer: def on_timer(ctx): ‖ ctx.record(price=ctx.price("BTCUSDC")) ;
-    len(research.paper({"on_timer": on_timer}, ["BTCUSDC"], duration="10s").records) → 99
-on_fill: def on_fill(ctx, fill): ‖ ctx.record(fee=round(fill.fee, 4)) ; {held} ;
-    research.backtest({"on_bar": on_bar, "on_fill": on_fill}, bars).records["fee"].tolist() → [3.8054]
-on_reject: def on_bar(ctx, bar): ‖ ctx.target(bar.symbol, "1000") ; def on_reject(ctx, placed): ‖
-    print(placed.reason) ‖ ctx.stop() ; _ = research.backtest({"on_bar": on_bar, "on_reject": on_reject}, bars)
-    → margin: the order needs initial margin 3266290 USDC ...
-on_funding: def on_funding(ctx, payment): ‖ ctx.record(paid=round(payment.payment, 4)) ; {held} ;
-    research.backtest({"on_bar": on_bar, "on_funding": on_funding}, bars).records["paid"].head(2).tolist()
-    → [-0.3169, -0.3202]
-on_stop: def on_stop(ctx): ‖ ctx.record(left=ctx.position("BTCUSDC")) ; {held} ;
-    research.backtest({"on_bar": on_bar, "on_stop": on_stop}, bars).records["left"].tolist() → [0.1]
-[Recording]
-frame: {recorded} ; kept.frame("ticker", "BTCUSDC", columns=["last"])["last"].tail(2).tolist() → [62611.9, 62655.6]
-tops: {recorded} ; kept.tops("BTCUSDC")["mid"].tail(2).tolist() → [62606.65, 62660.5]
-trades: {recorded} ; kept.trades("BTCUSDC")[["side", "price", "quantity"]].tail(1).values.tolist()
-    → [['SELL', 62655.6, 0.016]]
-bars: {recorded} ; kept.bars("BTCUSDC")[["open", "close"]].tail(1).values.tolist() → [[62577.7, 62655.6]]
-recover: {recorded} ; kept.recover()  # it was closed → []
-[Events]
-between: {events} ; len(events.between("2026-01-01 00:01", "2026-01-01 00:02")) → 87
-counts: {events} ; events.counts() → {'depth': 137, 'trade': 22, 'clear': 1, 'snapshot': 36, 'mark': 3, 'index': 3}
-frame: {events} ; events.frame()[["kind", "price"]].tail(2).values.tolist() → [['mark', 62653.3], ['index', 62614.5]]
-arrow: {events} ; events.arrow().column_names[:4] → ['exchange_time', 'local_time', 'kind', 'side']
-save: {events} ; events.save("events.parquet") ; len(data.load("events.parquet", format="parquet")) == len(events)
-    → True
-bars: {events} ; events.bars("1m")[["open", "close"]].values.tolist() → [[62595.1, 62611.9], [62577.7, 62655.6]]
-[Trials]
-add: {tried} ; len(research.trials) → 2
-paused: research.trials.clear() ; with research.trials.paused(): ‖ _ = research.backtest(Cross(fast=4), bars) ;
-    len(research.trials) → 0
-variance: {tried} ; research.trials.variance() → 0.5
-frame: {tried} ; research.trials.frame().values.tolist() → [['one', 1.5], ['other', 0.5]]
-clear: research.trials.clear() ; len(research.trials) → 0
 [Shape]
 check: order = orders.limit("BTCUSDC", "BUY", "0.01", "60000") ; order.check(session.product("BTCUSDC")) is order → True
 failures: wrong = orders.limit("BTCUSDC", "BUY", "0.01", "60000.05") ;
@@ -435,10 +251,6 @@ to_item: orders.market("BTCUSDC", "BUY", "0.01").to_item(session.product("BTCUSD
 to_items: len(orders.market("BTCUSDC", "BUY", "0.01").to_items(session.product("BTCUSDC"))) → 1
 [Bracket]
 to_items: {bracket} ; [item["ordSide"] for item in made.to_items(session.product("BTCUSDC"))] → ['BUY', 'SELL']
-[Theme]
-with_colours: plots.LIGHT.with_colours(up="navy", down="orange").up → 'navy'
-swapped: plots.LIGHT.swapped().up == plots.LIGHT.down → True
-colour: plots.LIGHT.colour("up"), plots.LIGHT.colour(0) → ('#009E73', '#0072B2')
 """
 
 

@@ -42,13 +42,19 @@ PAGE = 1_000
 class ExchangeMarket:
     """One market of an exchange that ccxt knows. It reads public data only, and needs no key.
 
-    exchange: ccxt's name of the exchange ("binance"), or an object of `ccxt.pro` that is not used elsewhere.
-    symbol: ccxt's symbol ("BTC/USDT:USDT", linear contracts and spot).
-    as_symbol: product of the local venue as which it is followed (default: the one of its base currency).
-    timeout: seconds that an answer is waited for (30).
-
     Give it to `connect("local", follow=…)`. The text "binance:BTC/USDT:USDT" makes one there. `close` ends its thread
-    and connections. Raises InputError for a name that ccxt does not know.
+    and connections. It raises InputError for a name that ccxt does not know.
+
+    Parameters
+    ----------
+    exchange : str or ccxt.pro.Exchange
+        ccxt's name of the exchange, such as "binance", or an object of `ccxt.pro` that is not used elsewhere.
+    symbol : str
+        ccxt's symbol, such as "BTC/USDT:USDT": linear contracts and spot.
+    as_symbol : str, optional
+        Product of the local venue as which it is followed (default: the one of its base currency).
+    timeout : float, optional
+        Longest wait for an answer, seconds (default: 30.0).
     """
 
     venue = None
@@ -91,9 +97,11 @@ class ExchangeMarket:
         async def made() -> Any:
             client = self._given
             if isinstance(client, str):
+                # ccxt's default is the spot market, of which a perpetual's symbol is not one.
                 client = getattr(ccxt.pro, client)({"options": {"defaultType": "swap"}})
             try:
                 await client.load_markets()
+            # A client that failed to load leaves open connections, of which ccxt warns at the end of the process.
             except BaseException:
                 await client.close()
                 raise
@@ -125,20 +133,55 @@ class ExchangeMarket:
         return readings.product_of(self._market, self._client.precisionMode, self._as_symbol)
 
     def product(self, symbol: str | int | None = None) -> Product:
-        """Return the product of the local venue that follows the market `symbol`."""
+        """Return the product of the local venue that follows the market.
+
+        Parameters
+        ----------
+        symbol : str or int, optional
+            Its symbol or code, or ccxt's symbol (default: the only one).
+
+        Returns
+        -------
+        Product
+            The product, with the market's tick and step if they are finer.
+
+        Raises
+        ------
+        UnknownProduct
+            For another symbol.
+        """
         if symbol not in (None, self._product.symbol, self._product.code, self.market_symbol):
             text = f"{symbol} is not followed here. {self.identity} is, as {self._product.symbol}"
             raise UnknownProduct(text, field="symbol", value=symbol, nearest=(self._product.symbol,))
         return self._product
 
     def products(self) -> pd.DataFrame:
-        """Return a table without columns, whose index is the symbol of the product."""
+        """Return a table without columns, whose index is the symbol of the product.
+
+        Returns
+        -------
+        DataFrame
+            One row, with the index `symbol`.
+        """
         import pandas as pd
 
         return pd.DataFrame(index=pd.Index([self._product.symbol], name="symbol"))
 
     def order_book(self, symbol: str, depth: int = readings.DEPTH) -> View:
-        """Return the live book of `symbol`, with `depth` levels a side, at most 200."""
+        """Return the live book.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, or ccxt's symbol of the market.
+        depth : int, optional
+            Levels of each side, at most 200 (default: 200).
+
+        Returns
+        -------
+        View
+            Live object whose items are changed levels.
+        """
         size, book = readings.contract_size(self._market), Levels()
         times: list[datetime] = []
 
@@ -156,7 +199,18 @@ class ExchangeMarket:
         return self._view("order_book", symbol, self._client.watch_order_book, read, begin)
 
     def trades(self, symbol: str) -> View:
-        """Return the trades of `symbol` as they happen. Those of an interruption are missing."""
+        """Return the trades as they happen. Those of an interruption are missing.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, or ccxt's symbol of the market.
+
+        Returns
+        -------
+        View
+            Live object whose items are trades.
+        """
         size = readings.contract_size(self._market)
 
         def read(got: Any, whole: bool) -> Reading:
@@ -165,7 +219,18 @@ class ExchangeMarket:
         return self._view("trades", symbol, self._client.watch_trades, read)
 
     def ticker(self, symbol: str) -> View:
-        """Return mark and index price of `symbol`, if the exchange sends them. The venue computes missing ones."""
+        """Return mark and index price, if the exchange sends them. The venue computes missing ones.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, or ccxt's symbol of the market.
+
+        Returns
+        -------
+        View
+            Live object whose items are prices.
+        """
         client = self._client
 
         def read(got: Any, whole: bool) -> Reading:
@@ -205,7 +270,26 @@ class ExchangeMarket:
     def klines(self, interval: Span = "1h", start: Any = None, end: Any = None) -> pd.DataFrame:
         """Return candles of the exchange, in the frame of `session.klines`. Turnover and trades are missing.
 
-        `interval` is one that the exchange has, `start` and `end` as in `session.klines` (default: the last 1,000).
+        Parameters
+        ----------
+        interval : str, Timedelta, timedelta or int, optional
+            Length of a candle that the exchange has (default: "1h").
+        start : object, optional
+            First time, as in `session.klines` (default: so that about 1,000 rows are returned).
+        end : object, optional
+            Time at which to stop, as in `session.klines` (default: now).
+
+        Returns
+        -------
+        DataFrame
+            Columns of `session.klines`, with the index `time` (UTC).
+
+        Raises
+        ------
+        InputError
+            For an interval that the exchange does not have.
+        TransportError
+            If the exchange does not answer.
         """
         length, client = seconds(interval), self._client
         names = {client.parse_timeframe(name): name for name in client.timeframes or ()}
@@ -218,7 +302,25 @@ class ExchangeMarket:
         return frames.from_rows(Kline.declared, rows)[list(Kline.declared.columns)].set_index("time")
 
     def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
-        """Return funding rates from `start` to `end` as `session.info.funding_rate_history` does, without prices."""
+        """Return funding rates as `session.info.funding_rate_history` does, without prices.
+
+        Parameters
+        ----------
+        start : object, optional
+            First time, as in `session.klines` (default: so that about 1,000 rows are returned).
+        end : object, optional
+            Time at which to stop, as in `session.klines` (default: now).
+
+        Returns
+        -------
+        DataFrame
+            Columns of `session.info.funding_rate_history`.
+
+        Raises
+        ------
+        TransportError
+            If the exchange does not answer.
+        """
         hours = 8 * 3_600_000  # only says where the default of `start` is
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
         rows = [readings.funding_row(entry, self._product.code) for entry in pages]
@@ -238,6 +340,7 @@ class ExchangeMarket:
             if not fresh:
                 break
             found |= fresh
+            # From the last entry on, not a page further: exchanges may return fewer entries than requested.
             since = max(fresh) + 1
         return [found[time] for time in sorted(found)]
 

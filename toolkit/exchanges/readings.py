@@ -23,7 +23,19 @@ Levels = dict[tuple[str, float], float]
 def product_of(market: Mapping[str, Any], precision_mode: int, as_symbol: str | None) -> Product:
     """Return the product of the local venue as which a market is followed, with the market's tick and step if finer.
 
-    Raises InputError for an inverse contract, and for a symbol that the venue does not list.
+    Parameters
+    ----------
+    market : mapping of str to object
+        ccxt's structure of the market.
+    precision_mode : int
+        ccxt's `precisionMode` of the exchange: what its precisions are.
+    as_symbol : str or None
+        Product of the local venue, None for the one of the base currency.
+
+    Raises
+    ------
+    InputError
+        For an inverse contract, and for a symbol that the venue does not list.
     """
     symbol = str(market["symbol"])
     if market.get("inverse"):
@@ -52,24 +64,54 @@ def _size(precision: Any, mode: int) -> Decimal | None:
 
 
 def contract_size(market: Mapping[str, Any]) -> Decimal:
-    """Return how many base units an amount of 1 is: some exchanges count contracts."""
+    """Return how many base units an amount of 1 is: some exchanges count contracts.
+
+    Parameters
+    ----------
+    market : mapping of str to object
+        ccxt's structure of the market.
+    """
     return Decimal(str(market.get("contractSize") or 1)) if market.get("contract") else Decimal(1)
 
 
 def time_of(timestamp: Any, now_ms: int) -> datetime:
-    """Return a time of the exchange (Unix ms), or where it sent none, the present one."""
+    """Return a time of the exchange, or the present one if it sent none.
+
+    Parameters
+    ----------
+    timestamp : int or None
+        Unix ms.
+    now_ms : int
+        Present time, Unix ms.
+    """
     return datetime.fromtimestamp((timestamp or now_ms) / 1000, UTC)
 
 
 def levels_of(book: Mapping[str, Any], size: Decimal) -> Levels:
-    """Return the best levels of both sides."""
+    """Return the best levels of both sides.
+
+    Parameters
+    ----------
+    book : mapping of str to object
+        ccxt's order book.
+    size : Decimal
+        Base units of an amount of 1.
+    """
     factor = float(size)
     sides = (("BUY", book["bids"]), ("SELL", book["asks"]))
     return {(side, level[0]): level[1] * factor for side, levels in sides for level in levels[:DEPTH]}
 
 
 def changes_of(before: Levels, now: Levels) -> list[dict[str, Any]]:
-    """Return what turns one book into another, removed levels first, so that it is never crossed on the way."""
+    """Return what turns one book into another, removed levels first, so that it is never crossed on the way.
+
+    Parameters
+    ----------
+    before : Levels
+        Levels before, quantity by side and price.
+    now : dict of (str, float) to float
+        Levels now, quantity by side and price.
+    """
     gone = [(side, price, 0.0) for side, price in before.keys() - now.keys()]
     changed = [(side, price, size) for (side, price), size in now.items() if before.get((side, price)) != size]
     return [
@@ -79,7 +121,19 @@ def changes_of(before: Levels, now: Levels) -> list[dict[str, Any]]:
 
 
 def trades_of(trades: Iterable[Mapping[str, Any]], symbol: str, size: Decimal, now_ms: int) -> list[dict[str, Any]]:
-    """Return public trades as items. One whose taker's side the exchange does not say is left out."""
+    """Return public trades as items. One whose taker's side the exchange does not say is left out.
+
+    Parameters
+    ----------
+    trades : iterable of mapping of str to object
+        ccxt's trades.
+    symbol : str
+        Product symbol of the items.
+    size : Decimal
+        Base units of an amount of 1.
+    now_ms : int
+        Present time, Unix ms.
+    """
     return [
         {
             "time": time_of(trade.get("timestamp"), now_ms),
@@ -94,8 +148,17 @@ def trades_of(trades: Iterable[Mapping[str, Any]], symbol: str, size: Decimal, n
 
 
 def prices_of(ticker: Mapping[str, Any], symbol: str) -> dict[str, Any]:
-    """Return mark and index price of a ticker as an item, without what the exchange does not send."""
+    """Return mark and index price of a ticker as an item, without what the exchange does not send.
+
+    Parameters
+    ----------
+    ticker : mapping of str to object
+        ccxt's ticker.
+    symbol : str
+        Product symbol of the items.
+    """
     names = (("mark_price", "markPrice"), ("oracle_price", "indexPrice"))
+    # Left out, not 0: the venue computes a price that is missing.
     return {"symbol": symbol, **{ours: _exact(ticker[theirs]) for ours, theirs in names if ticker.get(theirs)}}
 
 
@@ -104,7 +167,19 @@ def _exact(value: Any) -> Decimal:
 
 
 def kline_row(candle: Iterable[Any], symbol: str, seconds: int, size: Decimal) -> dict[str, Any]:
-    """Return one of ccxt's candles as a row on the wire. They have no turnover and no number of trades."""
+    """Return one of ccxt's candles as a row on the wire. They have no turnover and no number of trades.
+
+    Parameters
+    ----------
+    candle : iterable of object
+        Time (Unix ms), open, high, low, close and volume.
+    symbol : str
+        Product symbol of the items.
+    seconds : int
+        Length of the candle, seconds.
+    size : Decimal
+        Base units of an amount of 1.
+    """
     time_ms, *prices, volume = candle
     names = ("open", "high", "low", "close", "volume")
     values = dict(zip(names, [*(_exact(price) for price in prices), _exact(volume or 0) * size], strict=True))
@@ -113,7 +188,15 @@ def kline_row(candle: Iterable[Any], symbol: str, seconds: int, size: Decimal) -
 
 
 def funding_row(entry: Mapping[str, Any], code: int) -> dict[str, Any]:
-    """Return one of ccxt's past funding rates as a row on the wire."""
+    """Return one of ccxt's past funding rates as a row on the wire.
+
+    Parameters
+    ----------
+    entry : mapping of str to object
+        ccxt's structure of the rate.
+    code : int
+        Product code of the row.
+    """
     return {
         "fundingTime": int(entry["timestamp"]),
         "symbol": code,

@@ -24,7 +24,13 @@ Reading = tuple[str, list[dict[str, Any]], datetime | None]
 
 
 class LoopThread:
-    """An event loop in a separate thread, which ends with `close`."""
+    """An event loop in a separate thread, which ends with `close`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the thread.
+    """
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -32,22 +38,52 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
-        """Return the result of a coroutine. Raises TimeoutError after `timeout` seconds."""
+        """Return the result of a coroutine.
+
+        Parameters
+        ----------
+        work : Coroutine
+            Coroutine that is awaited in the thread.
+        timeout : float
+            Longest wait, seconds.
+
+        Raises
+        ------
+        TimeoutError
+            After `timeout` seconds.
+        """
+        # The loop belongs to its thread. Only this call may hand it work from another one.
         waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return waiting.result(timeout)
         except TimeoutError:
+            # The caller no longer waits for the answer, and a connection that hangs would keep its coroutine for ever.
             waiting.cancel()
             raise
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let a coroutine run until `close`."""
+        """Let a coroutine run until `close`.
+
+        Parameters
+        ----------
+        work : Coroutine
+            Coroutine that is awaited in the thread.
+        """
         asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, last: Coroutine[Any, Any, object], timeout: float) -> None:
-        """Cancel what runs, run `last`, and end the thread."""
+        """Cancel what runs, run a last coroutine, and end the thread.
+
+        Parameters
+        ----------
+        last : Coroutine
+            Coroutine that closes connections.
+        timeout : float
+            Longest wait, seconds.
+        """
 
         async def end() -> None:
+            # Feeds first: they would open again the connections that `last` closes.
             others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in others:
                 task.cancel()
@@ -66,11 +102,32 @@ class LoopThread:
 class Feed:
     """One channel of an exchange: awaits it repeatedly, and passes on each update.
 
-    `state` is connecting, live, reconnecting, resyncing, failed or closed. `reason` says why. While reconnecting, ccxt
-    opens a lost connection again. While resyncing, it reads the book again, because an update was missing. A feed that
-    failed got an unreadable update, and reads no more. `begin` returns what a later view begins with. A channel that
-    may be silent for long, such as trades, is `quiet`. It counts as live at first. After a break it is live again with
-    the next update of the feed that has it among its `quiet_feeds`.
+    While reconnecting, ccxt opens a lost connection again. While resyncing, it reads the book again, because an update
+    was missing. A feed that failed got an unreadable update, and reads no more. A channel that may be silent for long,
+    such as trades, counts as live at first. After a break it is live again with the next update of the feed that has it
+    among its `quiet_feeds`.
+
+    Parameters
+    ----------
+    subject : str
+        Exchange, symbol and channel in words.
+    watch : callable
+        Function that awaits what comes next.
+    read : callable
+        Function that makes an update of it. It gets whether the whole state is wanted.
+    quiet : bool
+        Whether the channel may be silent for long.
+
+    Attributes
+    ----------
+    state : str
+        connecting, live, reconnecting, resyncing, failed or closed.
+    reason : str
+        Why it is not live, "" if it is.
+    begin : callable
+        Function that returns what a later view begins with, None for nothing.
+    quiet_feeds : list of Feed
+        Feeds of the same connection that may be silent for long.
     """
 
     def __init__(
@@ -94,9 +151,11 @@ class Feed:
             try:
                 self._pass_on(await self._next())
             except (ccxt.BaseError, OSError, TimeoutError) as error:
+                # Both mean that an update of the book was missed. The connection itself still works.
                 missing = isinstance(error, ccxt.InvalidNonce | ccxt.ChecksumError)
                 self._change("resyncing" if missing else "reconnecting", f"{type(error).__name__}: {error}")
                 await asyncio.sleep(pause)
+                # Twice as long each time: an exchange that is down bans clients that knock without a pause.
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 continue
             except Exception as error:  # its task would end unnoticed
@@ -104,6 +163,7 @@ class Feed:
                 raise
             pause = FIRST_PAUSE_S
             self._change("live", "")
+            # A quiet channel may be alive and send nothing. An update on the same connection proves it.
             for feed in self.quiet_feeds:
                 if feed._waits:
                     feed._change("live", "")
@@ -113,6 +173,7 @@ class Feed:
             # what came before a break no longer counts
             kind, items, time = self._read(got, self.state != "live")
             self.sequence += 1
+            # A copy, because a callback may close its view.
             for view in list(self.views):
                 view.deliver(kind, items, time)
 
@@ -138,7 +199,13 @@ class Feed:
 
 
 class View:
-    """A live object over a feed, with what `follow` and `record` use of those of a session."""
+    """A live object over a feed, with what `follow` and `record` use of those of a session.
+
+    Parameters
+    ----------
+    feed : Feed
+        Feed that it shows.
+    """
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -172,24 +239,55 @@ class View:
         return self._feed.sequence
 
     def on_state(self, callback: Callable[[Any], object]) -> None:
-        """Call back with each change of the state."""
+        """Call back with each change of the state.
+
+        Parameters
+        ----------
+        callback : callable
+            Function of the view.
+        """
         self.on_states.append(callback)
 
     def on_update(self, callback: Callable[[Update], object], *, begin: bool = False) -> None:
-        """Call back with each update, with `begin` first with what there is."""
+        """Call back with each update.
+
+        Parameters
+        ----------
+        callback : callable
+            Function of the update.
+        begin : bool, optional
+            Whether to call it first with what there is (default: False).
+        """
         with self._feed.lock:
+            # Under the feed's lock: an update between the beginning and the registration would be lost.
             first = self._feed.begin() if begin else None
             if first is not None:
                 callback(Update(self, first[0], first[1], self.sequence, first[2]))  # type: ignore[arg-type]
             self._on_updates.append(callback)
 
     def deliver(self, kind: str, items: list[dict[str, Any]], time: datetime | None) -> None:
-        """Pass an update on."""
+        """Pass an update on.
+
+        Parameters
+        ----------
+        kind : str
+            "snapshot" or "incremental".
+        items : list of dict of str to object
+            Items of the update.
+        time : datetime or None
+            The exchange's time, None if it sent none.
+        """
         for callback in list(self._on_updates):
             callback(Update(self, kind, items, self.sequence, time))  # type: ignore[arg-type]
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Raise StaleData unless it is live."""
+        """Raise StaleData unless it is live.
+
+        Parameters
+        ----------
+        max_age_ms : int, optional
+            Not used, because an exchange's feed has its own time of silence (default: none).
+        """
         if not self.is_live:
             raise StaleData(f"{self.subject} is {self.state}: {self.reason}")
 

@@ -21,7 +21,19 @@ ALL = 10**18
 
 
 class Standing(NamedTuple):
-    """State of a trader: equity at the mark price (USDC), position in steps, fees paid and funding received so far."""
+    """State of a trader.
+
+    Attributes
+    ----------
+    equity : float
+        Equity at the mark price, USDC.
+    steps : int
+        Signed position, steps, negative for a short.
+    fees : float
+        Fees paid so far, USDC (default: 0).
+    funding : float
+        Funding received so far, USDC, below 0 if paid (default: 0).
+    """
 
     equity: float
     steps: int
@@ -30,10 +42,21 @@ class Standing(NamedTuple):
 
 
 class VenueDesk:
-    """A trader on a venue in this process: reads the core's state, and acts without signatures or tables."""
+    """A trader on a venue in this process: reads the core's state, and acts without signatures or tables.
+
+    It raises InputError for a symbol that is not listed.
+
+    Parameters
+    ----------
+    venue : LocalVenue
+        Venue that the trader is on.
+    symbol : str
+        Product that is traded.
+    trader : int
+        Number of the trader's development account.
+    """
 
     def __init__(self, venue: LocalVenue, symbol: str, trader: int) -> None:
-        """Raises InputError for a symbol that is not listed."""
         self._venue, self._address = venue, venue.host.masters[trader].lower()
         products = {product.symbol: product for product in venue.host.core.products.values()}
         if symbol not in products:
@@ -42,7 +65,13 @@ class VenueDesk:
         self.product = products[symbol]
 
     def book(self, depth: int) -> list[Side]:
-        """Return the best levels of bids and asks."""
+        """Return the best levels of bids and asks, as (price in USDC, quantity in base units).
+
+        Parameters
+        ----------
+        depth : int
+            Most levels of each side.
+        """
         product, books = self.product, self._venue.host.core.books
         tick, step = float(product.tick_size), float(product.step_size)
         sides = (islice(books.levels(product.code, side, ALL), depth) for side in (1, -1))
@@ -60,7 +89,13 @@ class VenueDesk:
         return Standing(equity, held.long.size - held.short.size, held.fees / MICRO, held.funding / MICRO)
 
     def trade(self, order: Order) -> str:
-        """Place an order. Return why it was refused, "" where it was not."""
+        """Place an order. Return why it was refused, "" if it was not.
+
+        Parameters
+        ----------
+        order : Order
+            Order of the product.
+        """
         action = {"type": "placeOrder", "orders": [order.to_item(self.product)]}
         done = self._venue.control.act(self._address, action)
         return str(done["message"]) if done["code"] else ""
@@ -70,6 +105,15 @@ class SessionDesk:
     """A trader behind a session of any environment: reads the live feed, and sends signed orders within its limits.
 
     Its fees and funding are part of the equity, and are not listed on their own.
+
+    Parameters
+    ----------
+    session : Session
+        Session of the trader's account.
+    symbol : str
+        Product that is traded.
+    depth : int
+        Levels of each side that are subscribed to.
     """
 
     def __init__(self, session: Session, symbol: str, depth: int) -> None:
@@ -80,13 +124,30 @@ class SessionDesk:
             live.wait(lambda one: one.is_live)
 
     def book(self, depth: int) -> list[Side]:
-        """Return the best levels of bids and asks. Raises FeedError while the feed is lost."""
+        """Return the best levels of bids and asks, as (price in USDC, quantity in base units).
+
+        Parameters
+        ----------
+        depth : int
+            Most levels of each side.
+
+        Raises
+        ------
+        FeedError
+            While the feed is lost.
+        """
         self._book.assert_healthy()
         sides = (self._book.bids(depth), self._book.asks(depth))
         return [[(float(price), float(quantity)) for price, quantity in levels] for levels in sides]
 
     def standing(self) -> Standing:
-        """Return what the trader has now. Raises InputError for an account in hedge mode."""
+        """Return what the trader has now.
+
+        Raises
+        ------
+        InputError
+            For an account in hedge mode.
+        """
         held = [row for row in self._positions.rows() if row["symbol"] == self.product.symbol]
         if any(row["position_mode"] == "HEDGE" for row in held):
             text = "an action is one net position, and this account is in hedge mode. Use an account in one-way mode"
@@ -95,7 +156,13 @@ class SessionDesk:
         return Standing(float(self._wallet.value["equity"]), round(net / float(self.product.step_size)))
 
     def trade(self, order: Order) -> str:
-        """Place an order. Return why it was refused, or that its outcome is unknown, "" where it was accepted."""
+        """Place an order. Return why it was refused, or that its outcome is unknown, "" if it was accepted.
+
+        Parameters
+        ----------
+        order : Order
+            Order of the product.
+        """
         try:
             self._session.place(order)
         except OutcomeUnknown as unknown:

@@ -32,7 +32,33 @@ BP = 10_000
 
 @dataclass(frozen=True)
 class FloorSettings:
-    """Settings that the environments' constructors take. `TradingEnv` explains each."""
+    """Settings that the environments' constructors take. `TradingEnv` explains each.
+
+    Parameters
+    ----------
+    symbol : str, optional
+        Product that is traded (default: "BTCUSDC").
+    traders : int, optional
+        Number of traders (default: 1).
+    replay : Replayable, optional
+        A recording as the market (default: none, a simulated one).
+    session : Session, optional
+        Session whose account is traded (default: none).
+    market : str or Market, optional
+        Regime of the simulated market, or a Market (default: "usual").
+    step : str, Timedelta, timedelta or int, optional
+        Time that passes with each step (default: "1s").
+    episode : int, optional
+        Steps of an episode (default: 3,600).
+    depth : int, optional
+        Levels of each side that are observed (default: 5).
+    balance : str, int, float or Decimal, optional
+        USDC at the beginning (default: "10000").
+    max_position : str, int, float or Decimal, optional
+        Base units that an action of 1 means (default: what the balance buys at the first reset).
+    ruin : float, optional
+        Part of its first equity at which an episode is lost, a ratio (default: 0.5).
+    """
 
     symbol: str = "BTCUSDC"
     traders: int = 1
@@ -48,14 +74,34 @@ class FloorSettings:
 
 
 class Snapshot(NamedTuple):
-    """The state of a venue and the mid prices that its traders remember."""
+    """The state of a venue and the mid prices that its traders remember.
+
+    Attributes
+    ----------
+    venue : bytes
+        State of the venue.
+    mids : tuple of tuple of float
+        Mid prices of each trader, USDC, oldest first.
+    """
 
     venue: bytes
     mids: tuple[tuple[float, ...], ...]
 
 
 class Result(NamedTuple):
-    """The result of a step for one trader."""
+    """The result of a step for one trader.
+
+    Attributes
+    ----------
+    observation : array of float32
+        Observation of the trader, see `Observer`.
+    reward : float
+        Change of equity, bp of the episode's first equity.
+    ruined : bool
+        Whether the trader has lost the episode.
+    info : dict of str to object
+        Equity, profit, fees and funding in USDC, position in base units, and why an order was refused.
+    """
 
     observation: NDArray[np.float32]
     reward: float
@@ -66,11 +112,16 @@ class Result(NamedTuple):
 class Floor:
     """A market with traders.
 
-    `begin` makes or restores it for an episode, `let_act` lets all of them act and time pass.
+    `begin` makes or restores it for an episode, `let_act` lets all of them act and time pass. It raises InputError for
+    settings that contradict each other or are outside of their bounds.
+
+    Parameters
+    ----------
+    settings : FloorSettings
+        Settings of the environment.
     """
 
     def __init__(self, settings: FloorSettings) -> None:
-        """Raises InputError for settings that contradict each other or are outside of their bounds."""
         self.settings = settings
         self.step_ms = milliseconds(settings.step, "step")
         if settings.episode < 1 or self.step_ms < 1 or settings.traders < 1 or not 0 <= settings.ruin < 1:
@@ -95,7 +146,15 @@ class Floor:
         return self._desks[0].product.quantity_text(self.most_steps)
 
     def begin(self, random: np.random.Generator, options: Mapping[str, Any] | None) -> list[Result]:
-        """Begin an episode, and return what each trader sees."""
+        """Begin an episode, and return what each trader sees.
+
+        Parameters
+        ----------
+        random : Generator
+            Random numbers that draw the market.
+        options : mapping of str to object or None
+            Options of the episode: `snapshot`, `start`, None for none.
+        """
         settings, options = self.settings, options or {}
         snapshot: Snapshot | None = options.get("snapshot")
         if snapshot is not None:
@@ -107,9 +166,11 @@ class Floor:
         elif snapshot is None or self._venue is None:
             self._open(random, options.get("start"))
         if snapshot is not None and self._venue is not None:
+            # The venue is kept, because making one takes longer than many steps.
             self._venue.host.restore(snapshot.venue)
             for observer, mids in zip(self.observers, snapshot.mids, strict=True):
                 observer.mids.extend(mids[:-1])  # the last one is observed again
+        # After a snapshot is restored: rewards count from the state in which the episode begins.
         self._before = [desk.standing() for desk in self._desks]
         self._first = [standing.equity for standing in self._before]
         if not self.most_steps:
@@ -138,6 +199,7 @@ class Floor:
             venue.host.advance_to(venue.host.now_ms() + WARM_UP_MS, progress=False)
         else:
             player = Player(settings.replay, Genesis().products)
+            # An episode that begins later would end with the recording, and be shorter than the others.
             latest = max(player.start_ms, player.end_ms - settings.episode * self.step_ms)
             begin = int(random.integers(player.start_ms, latest + 1)) if start is None else start
             venue, self._end_ms = LocalVenue(replay=settings.replay, start=begin, **common), player.end_ms
@@ -170,7 +232,16 @@ class Floor:
         return steps
 
     def let_act(self, actions: Mapping[int, Any], order: Sequence[int]) -> dict[int, Result]:
-        """Let traders act in an order, let a step of time pass, and return what it was for each of them."""
+        """Let traders act, let a step of time pass, and return what it was for each of them.
+
+        Parameters
+        ----------
+        actions : mapping of int to object
+            Action of each trader by number.
+        order : sequence of int
+            Numbers of the traders in the order in which they act.
+        """
+        # All act before time passes, so that no trader sees what another one did at the same instant.
         refused = {number: self._act(number, actions[number]) for number in order}
         self._pass_time()
         self._passed += 1
@@ -208,14 +279,33 @@ class Floor:
     def snapshot(self) -> Snapshot:
         """Return the state of market and traders, which `reset(options={"snapshot": …})` continues from.
 
-        Raises InputError with a session, and before the first reset.
+        Raises
+        ------
+        InputError
+            With a session, and before the first reset.
         """
         if self._venue is None or self.settings.session is not None:
             raise InputError("only an environment's own venue has snapshots, after reset()", field="snapshot")
         return Snapshot(self._venue.host.dumped(), tuple(tuple(observer.mids) for observer in self.observers))
 
     def strategy(self, policy: Any) -> PolicyStrategy:
-        """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings."""
+        """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings.
+
+        Parameters
+        ----------
+        policy : callable or model
+            Function of the observation, or a model with `predict`.
+
+        Returns
+        -------
+        PolicyStrategy
+            The strategy.
+
+        Raises
+        ------
+        InputError
+            Before the first reset, without `max_position`.
+        """
         settings = self.settings
         given = {"symbol": settings.symbol, "step": settings.step, "depth": settings.depth}
         return PolicyStrategy(policy=policy, max_position=self.max_position, **given)

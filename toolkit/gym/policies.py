@@ -32,8 +32,18 @@ BOUND = 10.0
 class Observer:
     """Makes observations of one trader: float32 values from −10 to 10, named by `names`.
 
-    `depth`: levels a side. Gaps and returns are in units of 10 bp of the mid price, sizes are log10(1 + value in USDC).
-    The position is its part of the largest one (−1 to 1). A missing level has gap 10, size 0. With no mid, gaps are 10.
+    Gaps and returns are in units of 10 bp of the mid price, sizes are log10(1 + value in USDC). The position is its
+    part of the largest one (−1 to 1). A missing level has gap 10, size 0. With no mid, gaps are 10.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of each side, 1 to 200.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the values, in order.
     """
 
     def __init__(self, depth: int) -> None:
@@ -48,7 +58,22 @@ class Observer:
         """Mid prices of the latest steps, oldest first. They are all that an observer remembers."""
 
     def observe(self, bids: Side, asks: Side, part: float) -> NDArray[np.float32]:
-        """Return the observation of a step: the book, the returns up to now, and the part of the largest position."""
+        """Return the observation of a step: the book, the returns up to now, and the position.
+
+        Parameters
+        ----------
+        bids : Side
+            Levels of buyers as (USDC, base units), best first.
+        asks : Side
+            Levels of sellers as (USDC, base units), best first.
+        part : float
+            Position as a part of the largest one, −1 to 1.
+
+        Returns
+        -------
+        array of float32, shape (n,)
+            The values that `names` names.
+        """
         if bids and asks:
             # rounded, because a price that came another way would make a return of 1e-16, whose sign is not 0
             self.mids.append(round((bids[0][0] + asks[0][0]) / 2, 9))
@@ -67,18 +92,43 @@ class Observer:
 
 
 def action_of(policy: Any, observation: NDArray[np.float32]) -> Any:
-    """Return the action of a policy, a function of the observation, or a model with `predict` (Stable-Baselines3)."""
+    """Return the action of a policy.
+
+    Parameters
+    ----------
+    policy : callable or model
+        Function of the observation, or a model with `predict` (Stable-Baselines3).
+    observation : array of float32
+        Values that `Observer` has made.
+    """
     if hasattr(policy, "predict"):
         return policy.predict(observation, deterministic=True)[0]
     return policy(observation)
 
 
 def order_of(action: Any, product: Product, most_steps: int, held_steps: int, price: float) -> Order | None:
-    """Return the market order that an action asks for, None where it keeps the position.
+    """Return the market order that an action asks for, None if it keeps the position.
 
-    The action is one number from −1 to 1: the wanted part of the largest position. Outside of that it counts as the
-    nearest bound. A change below the product's smallest value is left out, unless it closes the position.
-    Raises InputError for an action that is not one finite number.
+    A change below the product's smallest value is left out, unless it closes the position.
+
+    Parameters
+    ----------
+    action : float or array
+        The wanted part of the largest position, one number from −1 to 1. Outside of that it counts as the nearest
+        bound.
+    product : Product
+        Product that is traded.
+    most_steps : int
+        The largest position, steps.
+    held_steps : int
+        Signed position now, steps.
+    price : float
+        Price that values the change, USDC.
+
+    Raises
+    ------
+    InputError
+        For an action that is not one finite number.
     """
     wanted = np.asarray(action, dtype=np.float64).reshape(-1)
     if wanted.shape != (1,) or not np.isfinite(wanted[0]):
@@ -86,6 +136,7 @@ def order_of(action: Any, product: Product, most_steps: int, held_steps: int, pr
         raise InputError(text, field="action", rule="-1 to 1", value=str(action))
     target = round(min(1.0, max(-1.0, float(wanted[0]))) * most_steps)
     missing = target - held_steps
+    # The venue would refuse it. A policy that trembles would collect refusals in place of rewards.
     small = abs(missing) * price * float(product.step_size) * product.money_scale < product.min_value
     if not missing or (small and target):
         return None
@@ -97,10 +148,25 @@ def order_of(action: Any, product: Product, most_steps: int, held_steps: int, pr
 class PolicyStrategy(Strategy):
     """A policy as a strategy: the object that was trained in an environment, in `backtest`, `paper` and `live`.
 
-    `policy` is a function of the observation, or a model with `predict`. An action of 1 means `max_position` (base
-    units) of `symbol`. `step` is the span between two actions ("1s"), `depth` the levels a side (5). They must be those
-    of the environment. `env.strategy(policy)` takes them from it. `**params` are those of a Strategy. Backtests need
-    recordings, which have books.
+    `env.strategy(policy)` makes one with the settings of the environment. Backtests need recordings, which have books.
+
+    Parameters
+    ----------
+    **params : object
+        The attributes below, by name, and those of a Strategy.
+
+    Attributes
+    ----------
+    policy : callable or model
+        Function of the observation, or a model with `predict`.
+    symbol : str
+        Product that is traded (default: "BTCUSDC").
+    max_position : str, int, float or Decimal
+        Base units that an action of 1 means (default: "0.01").
+    step : str or timedelta
+        Time between two actions (default: "1s"). It must be that of the environment.
+    depth : int
+        Levels of each side that are observed (default: 5). It must be that of the environment.
     """
 
     policy: Any = None
@@ -114,13 +180,26 @@ class PolicyStrategy(Strategy):
         return copy(self)
 
     def on_start(self, ctx: Context) -> None:
+        """Set the timer, and begin with no remembered prices.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        """
         product = ctx.product(self.symbol)
         self._observer, self._size = Observer(self.depth), float(product.step_size)
         self._most_steps = round(float(self.max_position) / self._size)
         ctx.set_timer(milliseconds(self.step, "step"))
 
     def on_timer(self, ctx: Context) -> None:
-        """Observe the book, and place the order that the policy asks for."""
+        """Observe the book, and place the order that the policy asks for.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        """
         book = ctx.book(self.symbol, self.depth)
         if not (book.bids and book.asks):
             return

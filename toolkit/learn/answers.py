@@ -26,9 +26,19 @@ DIGITS = 40
 class Question:
     """One exercise. It has exactly one of `digest`, `truth` and `judge`.
 
-    `hint` is for a wrong answer. `digest` (from `learn.digest`) is that of an answer that is always the same. `truth`
-    is a function that returns the right answer. It gets by name what `check` was given. `judge` is a `Judge`. `step` is
-    what a number may be rounded to, in its own unit, "0" for an exact answer.
+    Parameters
+    ----------
+    hint : str
+        Text for a wrong answer.
+    digest : str, optional
+        Digest of an answer that is always the same, from `learn.digest` (default: none).
+    truth : callable, optional
+        Function that returns the right answer (default: none). It gets by name what `check` was given.
+    judge : Judge, optional
+        Function of the answer that returns what is off, "" for a right one (default: none). It gets by name what
+        `check` was given.
+    step : str, optional
+        Multiple to which a number may be rounded, in its own unit, "0" for an exact answer (default: "0").
     """
 
     hint: str
@@ -44,9 +54,23 @@ class Question:
 
 
 def digest(name: str, answer: Any, step: str = "0") -> str:
-    """Return what the question `name` keeps of an `answer` that never changes: a number, bool, text or several texts.
+    """Return what a question keeps of an answer that never changes.
 
     With a `step` a number is right that rounds to the same multiple of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the question, such as "first-trade.profit".
+    answer : object
+        A number, bool, text or several texts.
+    step : str, optional
+        Multiple to which a number may be rounded, in its own unit, "0" for an exact answer (default: "0").
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
     """
     number = as_number(answer)
     if number is None or step == "0":
@@ -57,7 +81,19 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
 
 
 def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> str:
-    """Return what is wrong with an answer, "" for a right one."""
+    """Return what is wrong with an answer, "" for a right one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the question, such as "first-trade.profit".
+    question : Question
+        Question of the exercise.
+    answer : object
+        Answer of the learner: a number, bool, text, several texts, or what a judge looks at.
+    given : dict of str to object
+        Values that the answer is compared with, by name.
+    """
     if question.judge is not None:
         try:
             return question.judge(answer, **given)
@@ -98,7 +134,13 @@ def _is_right(name: str, question: Question, truth: Any, answer: Any) -> bool:
 
 
 def as_number(value: Any) -> Decimal | None:
-    """Return a value as an exact number, also one that is written as text, None for anything else."""
+    """Return a value as an exact number, also one that is written as text, None for anything else.
+
+    Parameters
+    ----------
+    value : object
+        Value of any type.
+    """
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return None
     try:
@@ -116,5 +158,12 @@ def _text(value: Any) -> str:
 
 
 def shown(answer: Any) -> str:
+    """Return an answer as text on one line, at most 40 characters of it.
+
+    Parameters
+    ----------
+    answer : object
+        Answer of the learner: a number, bool, text, several texts, or what a judge looks at.
+    """
     text = " ".join(str(answer).split())
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -14,17 +14,40 @@ _added: dict[str, Question] = {}
 
 
 def add(name: str, question: Question) -> None:
-    """Add a `question` under `name`, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
+    """Add a question, or replace one: a teacher's lesson asks in the same way as the walkthroughs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the question, such as "first-trade.profit".
+    question : Question
+        Question with its hint and one way to judge.
+    """
     _added[name] = question
 
 
 def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None:
-    """Say whether the answer to the exercise `name` is right. Print what is off and a hint where it is not.
+    """Say whether the answer to an exercise is right. Print what is off and a hint if it is not.
 
-    `answer` None waits. `given` is what the answer is compared with, by the names that the question wants: a session,
-    the results of a backtest. `strict` raises AssertionError in place of printing, for an answer that is missing or not
-    right, so that nbgrader counts it (default: False). Raises InputError for an unknown question, or when something
-    else is given.
+    Parameters
+    ----------
+    name : str
+        Name of the question, such as "first-trade.profit".
+    answer : object
+        Answer of the learner. None waits.
+    strict : bool, optional
+        True raises AssertionError in place of printing, for an answer that is missing or not right, so that nbgrader
+        counts it (default: False).
+    **given : object
+        Values that the answer is compared with, by the names that the question wants: a session, the results of a
+        backtest.
+
+    Raises
+    ------
+    InputError
+        For an unknown question, or when something else is given.
+    AssertionError
+        With `strict`, for an answer that is missing or not right.
     """
     known = {**QUESTIONS, **_added}
     check_known([name], known, "name", "question")

@@ -54,7 +54,15 @@ addEventListener('afterprint', () => fit(null));
 
 
 class Page:
-    """An interactive report. In a notebook it is shown in the cell. `save(path)` writes it as one file."""
+    """An interactive report. In a notebook it is shown in the cell. `save(path)` writes it as one file.
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    parts : sequence of str
+        HTML of the page, part by part.
+    """
 
     def __init__(self, title: str, parts: Sequence[str]) -> None:
         self.title = title
@@ -75,10 +83,22 @@ class Page:
         )
 
     def save(self, path: str | Path, *, alone: bool = False) -> Path:
-        """Write the page to a file and return its path. Folders are made.
+        """Write the page to a file. Folders are made.
 
         Plotly's script, 5 MB, is written once into the folder, as `plotly-VERSION.min.js`: the page needs it next to
-        itself for its figures. `alone` puts it into the page instead, for a file that you send to another person.
+        itself for its figures.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        alone : bool, optional
+            True puts the script into the page instead, for a file that you send to another person (default: False).
+
+        Returns
+        -------
+        Path
+            The file.
         """
         from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
@@ -109,7 +129,17 @@ class Page:
 
 
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: int) -> graph.Figure:
-    """Return panes above each other with one time axis."""
+    """Return panes above each other with one time axis.
+
+    Parameters
+    ----------
+    panes : sequence of Pane
+        Panes from the top down.
+    theme : Theme
+        Colours of the figure.
+    height : int
+        Height of the figure, pixels.
+    """
     seconds = [any(isinstance(part, Line) and part.right for part in pane.parts) for pane in panes]
     titles = [f"{pane.title}, {pane.unit}" if pane.unit else pane.title for pane in panes]
     how = {"shared_xaxes": True, "vertical_spacing": 0.035 if len(panes) > 2 else 0.06, "subplot_titles": titles}
@@ -172,7 +202,19 @@ def _shown(part: Line | Marks) -> dict[str, Any]:
 
 
 def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None = None) -> graph.Figure:
-    """Return a heat-map of a table's cells. `diverging` colours gain and loss around 0, with the ratios as texts."""
+    """Return a heat-map of a table's cells.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Frame of the values.
+    title : str
+        Title above the figure.
+    shows : str
+        Name of the values that the colours show.
+    diverging : Theme, optional
+        Theme that colours gain and loss around 0, with the ratios as texts (default: one scale of colours).
+    """
     values, x, y = table.to_numpy(dtype="float64"), table.columns.name, table.index.name
     if diverging is None:
         options: dict[str, Any] = {"colorscale": "Cividis", "colorbar": {"title": shows}}
@@ -195,7 +237,17 @@ def heat(table: pd.DataFrame, title: str, *, shows: str, diverging: Theme | None
 
 
 def parallel(table: pd.DataFrame, names: Sequence[str], value: str) -> graph.Figure:
-    """Return parallel coordinates of the parameters and a column, coloured by it. Text has its place in a list."""
+    """Return parallel coordinates of the parameters and a column, coloured by it. Text has its place in a list.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Frame of the values.
+    names : sequence of str
+        Columns of the parameters.
+    value : str
+        Column that colours the lines.
+    """
     axes = []
     for name in [*names, value]:
         column = table[name]
@@ -211,7 +263,17 @@ def parallel(table: pd.DataFrame, names: Sequence[str], value: str) -> graph.Fig
 
 
 def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Figure:
-    """Return a bar for each column of a table, in a group for each row."""
+    """Return a bar for each column of a table, in a group for each row.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Frame of the values.
+    title : str
+        Title above the figure.
+    colours : sequence of str
+        Colour of each column.
+    """
     figure = graph.Figure()
     for part, colour in zip(table.columns, colours, strict=False):
         figure.add_trace(graph.Bar(x=list(table.index), y=table[part], name=str(part), marker_color=colour))
@@ -220,9 +282,16 @@ def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Fig
 
 
 def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[str, Any, str]]) -> graph.Figure:
-    """Return how `value` is distributed, and over `hours` (at most MOST_MARKS), by part: (name, rows, colour).
+    """Return how values are distributed, and over time held (at most MOST_MARKS), by part.
 
-    Columns: value, hours, text.
+    Parameters
+    ----------
+    table : DataFrame
+        Columns value, hours and text.
+    titles : tuple of (str, str)
+        Titles of the two figures.
+    parts : sequence of (str, object, str)
+        Name, chosen rows and colour of each part.
     """
     figure = make_subplots(rows=2, subplot_titles=titles, vertical_spacing=0.16)
     for name, rows, colour in parts:
@@ -238,7 +307,15 @@ def spread(table: pd.DataFrame, titles: tuple[str, str], parts: Sequence[tuple[s
 
 
 def figure_html(figure: graph.Figure, name: str) -> str:
-    """Return a figure as a part of a page. `name` is its id."""
+    """Return a figure as a part of a page.
+
+    Parameters
+    ----------
+    figure : Figure
+        Figure of Plotly.
+    name : str
+        Id of the part, unique on its page.
+    """
     clear = {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
     figure.update_layout(
         template="plotly_white", **clear, margin={"l": 60, "r": 60, "t": 90, "b": 30}, font={"size": 12}
@@ -248,20 +325,38 @@ def figure_html(figure: graph.Figure, name: str) -> str:
 
 
 def tables_html(tables: Mapping[str, Any]) -> str:
-    """Return tables side by side, each under its name."""
+    """Return tables side by side, each under its name.
+
+    Parameters
+    ----------
+    tables : mapping of str to object
+        Series or frames by name.
+    """
     shown = (f"<section><h2>{escape(name)}</h2>{table_html(table)}</section>" for name, table in tables.items())
     return f'<div class="tables">{"".join(shown)}</div>'
 
 
 def table_html(values: pd.Series[Any] | pd.DataFrame) -> str:
-    """Return a table, with numbers and times as a reader wants them."""
+    """Return a table, with numbers and times as a reader wants them.
+
+    Parameters
+    ----------
+    values : Series or DataFrame
+        Values of the table.
+    """
     frame = values.to_frame("") if isinstance(values, pd.Series) else values
     html: str = frame.map(shown_value).to_html(border=0, header=isinstance(values, pd.DataFrame))
     return html
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as a cell of a table shows it."""
+    """Return a value as a cell of a table shows it.
+
+    Parameters
+    ----------
+    value : object
+        Number, time, length of time or text.
+    """
     if value is pd.NaT or (isinstance(value, float) and value != value):
         return "–"
     if isinstance(value, pd.Timestamp):

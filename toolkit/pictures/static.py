@@ -26,7 +26,13 @@ SHAPES = {"up": "^", "down": "v", "cross": "X", "diamond": "D", "star": "*", "ri
 
 @contextmanager
 def styled(theme: Theme) -> Iterator[None]:
-    """Draw with the fonts and colours of a theme inside a `with` block. The user's own settings come back after it."""
+    """Draw with the fonts and colours of a theme inside a `with` block. The user's own settings come back after it.
+
+    Parameters
+    ----------
+    theme : Theme
+        Colours of the figure.
+    """
     need("matplotlib")
     import matplotlib as mpl
 
@@ -41,7 +47,15 @@ def styled(theme: Theme) -> Iterator[None]:
 
 
 def figure_of(theme: Theme, *, height: float) -> Figure:
-    """Return an empty figure. In a notebook it shows at the end of its cell."""
+    """Return an empty figure. In a notebook it shows at the end of its cell.
+
+    Parameters
+    ----------
+    theme : Theme
+        Colours of the figure.
+    height : float
+        Height, inches.
+    """
     from matplotlib import pyplot, rcParams, rcParamsDefault
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -55,7 +69,19 @@ def figure_of(theme: Theme, *, height: float) -> Figure:
 
 
 def draw_all(panes: Sequence[Pane], theme: Theme, *, height: float, ax: Axes | None = None) -> list[Axes]:
-    """Draw panes above each other on a new figure with one time axis, or the only one on an `ax`. Return their Axes."""
+    """Draw panes above each other on a new figure with one time axis. Return their Axes.
+
+    Parameters
+    ----------
+    panes : sequence of Pane
+        Panes from the top down.
+    theme : Theme
+        Colours of the figure.
+    height : float
+        Height of the figure, inches.
+    ax : matplotlib Axes, optional
+        Axes on which the only pane is drawn (default: a new figure).
+    """
     with styled(theme):
         shown = [ax] if ax is not None else []
         if ax is None:
@@ -71,7 +97,17 @@ def draw_all(panes: Sequence[Pane], theme: Theme, *, height: float, ax: Axes | N
 
 
 def draw(ax: Axes, pane: Pane, theme: Theme) -> None:
-    """Draw one pane."""
+    """Draw one pane.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes to draw on.
+    pane : Pane
+        What to draw.
+    theme : Theme
+        Colours of the figure.
+    """
     for part in pane.parts:
         DRAWN[type(part)](ax, part, theme)
     finish(ax, pane.title, pane.unit, theme)
@@ -187,7 +223,19 @@ DRAWN: dict[type, Any] = {
 
 
 def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:
-    """Give an Axes its title, label, grid and time format."""
+    """Give an Axes its title, label, grid and time format.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes to finish.
+    title : str
+        Title above it.
+    label : str
+        Label of its values.
+    theme : Theme
+        Colours of the figure.
+    """
     import matplotlib.dates as dates
 
     ax.set_facecolor(theme.paper)
@@ -207,7 +255,13 @@ def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Show the numbers of an axis grouped by thousands, never in powers of ten."""
+    """Show the numbers of an axis grouped by thousands, never in powers of ten.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        Axis of the numbers.
+    """
     axis.set_major_formatter(_plain)
 
 

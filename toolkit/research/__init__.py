@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .selection.sweeps import sweep as sweep
     from .strategy import Strategy as Strategy
 
-__getattr__ = on_first_use(__name__, _HOMES, examples="research")
+__getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -11,10 +11,34 @@ if TYPE_CHECKING:
 
 
 class Fill(msgspec.Struct, frozen=True):
-    """One fill of the strategy in `symbol`, at `time` (Unix ms), of an order with `order_id` and `cl_ord_id`.
+    """One fill of the strategy.
 
-    `side` is BUY or SELL, `quantity` is in base units, `price`, `value`, `fee` and `realized_pnl` are in USDC. A `fee`
-    above 0 was paid. `role` is MAKER or TAKER, `type` an OrderType, "" where a venue does not say it.
+    Attributes
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    time : int
+        Time of the fill, Unix ms.
+    side : str
+        BUY or SELL.
+    price : float
+        Price, USDC.
+    quantity : float
+        Filled quantity, base units.
+    value : float
+        Price times quantity, USDC.
+    fee : float
+        Fee, USDC. Above 0 it was paid, below 0 received.
+    realized_pnl : float
+        Realised PnL of the part that closed a position, USDC.
+    role : str
+        MAKER or TAKER.
+    type : str
+        An OrderType, "" if the venue does not say it.
+    order_id : int
+        The venue's id of the order.
+    cl_ord_id : int
+        The client's id of the order.
     """
 
     symbol: str
@@ -32,9 +56,22 @@ class Fill(msgspec.Struct, frozen=True):
 
 
 class FundingFee(msgspec.Struct, frozen=True):
-    """One funding settlement of a `position` (base units, below 0 short) in `symbol`, at `time` (Unix ms).
+    """One funding settlement of a position.
 
-    A `payment` above 0 was received (USDC). `rate` is a ratio, and `price` the mark that valued the position.
+    Attributes
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    time : int
+        Time of the settlement, Unix ms.
+    position : float
+        Signed size of the position, base units, negative for a short.
+    price : float
+        Mark price that valued the position, USDC.
+    rate : float
+        Funding rate, a ratio of one funding interval.
+    payment : float
+        Amount, USDC. Above 0 it was received, below 0 paid.
     """
 
     symbol: str
@@ -46,9 +83,16 @@ class FundingFee(msgspec.Struct, frozen=True):
 
 
 class FundingRates(msgspec.Struct, frozen=True):
-    """Funding of one product: the `rate` that was settled last, the `predicted` one of `next_time` (Unix ms).
+    """Funding of one product. Rates are ratios of one funding interval, paid by longs if positive, NaN if not known.
 
-    Rates are ratios of one funding interval. A positive one is paid by longs. NaN where it is not known.
+    Attributes
+    ----------
+    rate : float
+        The rate that was settled last.
+    predicted : float
+        The rate expected at `next_time`.
+    next_time : int
+        Time of the next settlement, Unix ms.
     """
 
     rate: float
@@ -59,10 +103,29 @@ class FundingRates(msgspec.Struct, frozen=True):
 class OrderHandle:
     """A placed order, kept up to date. `ctx.buy` and the other order calls return it.
 
-    Attributes: `request` (the order or bracket as written), `order` (the order, or the bracket's entry), `cl_ord_id`,
-    `order_id` (0 until the venue has assigned one), `filled` (quantity). `reason` says why the order was rejected or
-    cancelled. `state` is SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN.
     The handle is true unless the order was rejected.
+
+    Parameters
+    ----------
+    order : Order or Bracket
+        The order or bracket as written.
+
+    Attributes
+    ----------
+    request : Order or Bracket
+        The order or bracket as written.
+    order : Order
+        The order, or the bracket's entry.
+    cl_ord_id : int
+        The client's id of the order.
+    order_id : int
+        The venue's id, 0 until it has assigned one.
+    filled : float
+        Filled quantity, base units.
+    reason : str
+        Why the order was rejected or cancelled, else "".
+    state : str
+        SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN.
     """
 
     __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")

@@ -11,7 +11,6 @@ import msgspec
 
 from ..errors import InputError
 from ..products import Amount, Product, decimal_text
-from ..worked_examples import add_examples
 from .account_data import FundingRates, OrderHandle
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
@@ -22,9 +21,18 @@ if TYPE_CHECKING:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The part of its context that a named run keeps: `groups` of client ids, `trailing` as (symbol, ratio, sign).
+    """The part of its context that a named run keeps.
 
-    `day` is the number of the day (UTC) and what the run had earned when that day began.
+    Parameters
+    ----------
+    timer_ms : float, optional
+        How often `on_timer` is called, ms. 0 is the strategy's own value (default: 0).
+    groups : tuple of tuple of int, optional
+        Client ids of the orders of each group in which one fill cancels the others (default: none).
+    trailing : tuple of (str, float, int), optional
+        Trailing stops as (symbol, ratio, sign): +1 protects a long position, −1 a short one (default: none).
+    day : tuple of (int, float), optional
+        Number of the day (UTC) since 1970, and the run's profit in USDC when that day began (default: none).
     """
 
     timer_ms: float = 0
@@ -36,11 +44,30 @@ class Kept(msgspec.Struct, frozen=True):
 class TrailingStop:
     """A stop that follows the best price of its position at a distance, and never moves back.
 
-    At each close it is placed again when the bar's extreme has moved it. Within a bar it stays. Where the close itself
-    is beyond the new stop, the position is closed at market. It ends with its position, or by `cancel`.
+    At each close it is placed again if the bar's extreme has moved it. Within a bar it stays. If the close itself is
+    beyond the new stop, the position is closed at market. The stop ends with its position, or by `cancel`.
 
-    Attributes: `symbol`, `ratio` (distance from the best price), `stop` (the trigger price, NaN before the first),
-    `handle` (the present order, None before), `done`.
+    Parameters
+    ----------
+    ctx : Context
+        Context that places and cancels the stop's order.
+    symbol : str
+        Product whose position it protects.
+    ratio : float
+        Distance from the best price, a ratio (0.02 is 2 %).
+
+    Attributes
+    ----------
+    symbol : str
+        Product whose position it protects.
+    ratio : float
+        Distance from the best price, a ratio.
+    stop : float
+        Trigger price in USDC, NaN before the first.
+    handle : OrderHandle or None
+        Its present order, None before the first.
+    done : bool
+        True once it has ended.
     """
 
     def __init__(self, ctx: Context, symbol: str, ratio: float) -> None:
@@ -54,7 +81,13 @@ class TrailingStop:
         """+1 while it protects a long position, −1 for a short one."""
 
     def update(self, bar: Bar | None = None) -> None:
-        """Follow the bar that has closed. Without one: place the first stop at the present price."""
+        """Follow the bar that has closed, or place the first stop at the present price.
+
+        Parameters
+        ----------
+        bar : Bar, optional
+            Bar that has closed (default: none, which places the first stop).
+        """
         from ..orders import Order
 
         ctx = self._ctx
@@ -103,9 +136,29 @@ class TrailingStop:
 class Context(ABC):
     """The object through which a strategy reads and acts: the calls of a session, the same in every kind of run.
 
-    Attributes: `symbols` (of the run), `now` (Unix ms), `interval` (length of a bar, ms), `mode` ("backtest", "paper"
-    or "live"), `timer_ms` (how often `on_timer` is called). `records` has what `record` kept, as (Unix ms, values).
-    `stopped` is the reason given to `stop`, else "".
+    Parameters
+    ----------
+    symbols : sequence of str
+        Products of the run.
+    interval : int
+        Length of a bar, ms.
+
+    Attributes
+    ----------
+    symbols : tuple of str
+        Products of the run.
+    now : int
+        Current time, Unix ms.
+    interval : int
+        Length of a bar, ms.
+    mode : {"backtest", "paper", "live"}
+        Kind of run.
+    timer_ms : float
+        How often `on_timer` is called, ms (default: 100).
+    records : list of (int, dict)
+        Values kept by `record`, each with its time in Unix ms.
+    stopped : str
+        The reason given to `stop`, "" while the run continues.
     """
 
     mode: str = ""
@@ -123,15 +176,66 @@ class Context(ABC):
         self._longer: dict[tuple[str, int], LongerBars] = {}
 
     def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
-        """Buy `quantity` base units of `symbol` at `price`, or at market. `options` as in `toolkit.orders.order`.
+        """Buy at a limit price, or at market.
 
-        Never raises for a business reason: a refused order has the state REJECTED and its reason, now or once the
-        venue has answered, and `on_reject` is called.
+        The call never raises for a business reason. A refused order has the state REJECTED and its reason, immediately
+        or after the venue's answer. Then `on_reject` is called.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, above 0.
+        price : str, int, float or Decimal, optional
+            Limit price, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        OrderHandle
+            The order, kept up to date. It is false once the order is rejected.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.position(bar.symbol):
+        ...         ctx.buy(bar.symbol, "0.01")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2]]
         """
         return self._place_new(symbol, "BUY", quantity, price, options)
 
     def sell(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
-        """Sell `quantity` base units of `symbol` at `price`, or at market. `options` as in `buy`."""
+        """Sell at a limit price, or at market.
+
+        A refused order is rejected as `buy` says.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, above 0.
+        price : str, int, float or Decimal, optional
+            Limit price, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        OrderHandle
+            The order, kept up to date. It is false once the order is rejected.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.legs(bar.symbol)[1]:
+        ...         ctx.sell(bar.symbol, "0.01", "62000", tif="POST_ONLY")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['SELL', 62000.0], ['SELL', 62000.0]]
+        """
         return self._place_new(symbol, "SELL", quantity, price, options)
 
     def _place_new(
@@ -142,10 +246,37 @@ class Context(ABC):
         return self.place(order(symbol, side, quantity, price, **options))
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Adjust the position of `symbol` to a signed `quantity` with one order. None if position + `underway` is that.
+        """Adjust a position to a signed size with one order.
 
-        The order is at `price`, or at market, and `options` are as in `buy`. A target is rounded to the nearest step.
-        One that rounds to nothing is rejected, as an order below one step is.
+        A target is rounded to the nearest step. One that rounds to nothing is rejected, like an order below one step.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Size that the position shall have, base units, negative for a short.
+        price : str, int, float or Decimal, optional
+            Limit price, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        OrderHandle or None
+            The order for the difference, None if the position plus `underway` is the target already.
+
+        Raises
+        ------
+        InputError
+            If `quantity` is not a finite number.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2]]
         """
         product = self.product(symbol)
         step = float(product.step_size)
@@ -159,10 +290,34 @@ class Context(ABC):
     def target_share(
         self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: Any
     ) -> OrderHandle | None:
-        """Adjust the position of `symbol` to `share` of equity (−0.5: short for half of it), at the last price.
+        """Adjust a position to a share of equity, at the last price.
 
-        `price` and `options` are as in `target`. Nothing is sent while the position's share, with what is underway, is
-        within `tolerance` of it. Returns None then, and before the first price.
+        The size is rounded towards 0, so that rounding never exceeds the share.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        share : float
+            Notional of the position over equity, a ratio. −0.5 is short for half of the equity.
+        tolerance : float, optional
+            Nothing is sent while the position's share, with `underway`, is within this ratio of `share` (default: 0).
+        price : str, int, float or Decimal, optional
+            Limit price, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        OrderHandle or None
+            The order, None within `tolerance`, before the first price, and without equity.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target_share(bar.symbol, 0.5, tolerance=0.02)
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2]]
         """
         equity, last = self.equity, self.price(symbol)
         if not (equity > 0 and last > 0):
@@ -184,30 +339,100 @@ class Context(ABC):
         price: Amount | None = None,
         **options: Any,
     ) -> OrderHandle:
-        """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both.
+        """Buy, or sell with a negative quantity, with a take-profit, a stop-loss or both.
 
-        symbol, quantity, price: as in `buy`.
-        take_profit, stop_loss: trigger prices in USDC, or orders (default: none). An order, such as
+        The exits wait until the entry fills and close what it opened. One cancels the other.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, negative to sell.
+        take_profit : str, int, float, Decimal or Order, optional
+            Trigger price in USDC, or an order (default: none). An order, such as
             `toolkit.orders.take_profit(…, price=…, tif="POST_ONLY")`, can rest as a maker once it is triggered.
-        options: as in `toolkit.orders.order`.
+        stop_loss : str, int, float, Decimal or Order, optional
+            Trigger price in USDC, or an order (default: none).
+        price : str, int, float or Decimal, optional
+            Limit price of the entry, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
 
-        The exits wait until the entry fills, close what it opened, and one cancels the other.
+        Returns
+        -------
+        OrderHandle
+            The entry. Its `request` is the bracket.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.orders():
+        ...         ctx.bracket(bar.symbol, "0.1", take_profit="63500", stop_loss="60500")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2], ['SELL', 63500.0]]
         """
         text = str(quantity)
         side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
         return self._place_new(symbol, side, size, price, {**options, "tp": take_profit, "sl": stop_loss})
 
     def one_cancels_other(self, *orders: OrderHandle) -> tuple[OrderHandle, ...]:
-        """Cancel the rest of these `orders` as soon as one of them is filled, if only in part, and return them."""
+        """Cancel the other orders as soon as one of them is filled, even partially.
+
+        Parameters
+        ----------
+        *orders : OrderHandle
+            Handles of the orders, at least two.
+
+        Returns
+        -------
+        tuple of OrderHandle
+            The same handles.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.orders():
+        ...         exits = ctx.buy(bar.symbol, "0.01", "62000"), ctx.sell(bar.symbol, "0.01", "64000")
+        ...         ctx.one_cancels_other(*exits)
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['SELL', 64000.0], ['SELL', 64798.1]]
+        """
         self._groups.append(orders)
         self._keep()
         return orders
 
     def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
-        """Protect the position of `symbol` with a stop at a distance of `ratio` (0.02 is 2 %) from its best price.
+        """Protect a position with a stop that follows its best price.
 
-        The stop is an order of the venue, placed again at a close that has moved it. Works for a position whose order
-        is underway, too. Raises InputError unless 0 < ratio < 1.
+        The stop is an order of the venue. It is placed again at a close that has moved it. A position whose order is
+        underway can be protected, too.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        ratio : float
+            Distance from the best price, between 0 and 1 (0.02 is 2 %).
+
+        Returns
+        -------
+        TrailingStop
+            The stop, with its trigger price and a `cancel` method.
+
+        Raises
+        ------
+        InputError
+            If `ratio` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.position(bar.symbol):
+        ...         ctx.buy(bar.symbol, "0.1")
+        ...         ctx.trailing_stop(bar.symbol, 0.01)
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2], ['SELL', 64388.0]]
         """
         if not 0 < ratio < 1:
             raise InputError(f"ratio is {ratio}, but must be between 0 and 1", field="ratio", value=ratio)
@@ -274,18 +499,68 @@ class Context(ABC):
 
     @abstractmethod
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Place an `order` made with `toolkit.orders`."""
+        """Place an order made with `toolkit.orders`.
+
+        Parameters
+        ----------
+        order : Order or Bracket
+            Order or bracket.
+
+        Returns
+        -------
+        OrderHandle
+            The order, kept up to date. It is false once the order is rejected.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.orders():
+        ...         ctx.place(orders.limit(bar.symbol, "BUY", "0.01", "61000"))
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 61000.0], ['BUY', 60632.8]]
+        """
 
     @abstractmethod
     def cancel(self, placed: OrderHandle) -> None:
-        """Cancel the order `placed`. It does nothing when the order is in a final state."""
+        """Cancel an order. Nothing happens if it is in a final state.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     placed = ctx.buy(bar.symbol, "0.01", "50000")
+        ...     ctx.cancel(placed)
+        >>> research.backtest(on_bar, bars).orders["status"].unique().tolist()
+        ['CANCELED']
+        """
 
     def modify(self, placed: OrderHandle, *, price: Amount | None = None, quantity: Amount | None = None) -> None:
-        """Change `price` (USDC), total `quantity` (filled part included) or both of the open order `placed`.
+        """Change the price of an open order, its quantity, or both.
 
-        As at the venue the order keeps its place in the queue only at the same price and with no more quantity. `order`
-        of the handle shows the change once it is answered. A refused one leaves the order, and is noted in `events`.
-        Nothing happens to an order in a final state.
+        As at the venue, the order keeps its place in the queue only at the same price and with no more quantity. The
+        handle's `order` shows the change once it is answered. A refused change leaves the order, and is noted in
+        `events`. Nothing happens to an order in a final state.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+        price : str, int, float or Decimal, optional
+            New limit price, USDC (default: unchanged).
+        quantity : str, int, float or Decimal, optional
+            New total quantity in base units, the filled part included (default: unchanged).
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     placed = ctx.buy(bar.symbol, "0.01", "50000")
+        ...     ctx.modify(placed, price="51000")
+        >>> research.backtest(on_bar, bars).orders["price"].iloc[0].item()
+        51000.0
         """
         changes = {"price": price, "quantity": quantity}
         given = {name: decimal_text(value, name) for name, value in changes.items() if value is not None}
@@ -298,12 +573,45 @@ class Context(ABC):
 
     @abstractmethod
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Cancel all open orders of a `symbol`, or of all symbols, untriggered ones too."""
+        """Cancel all open orders, untriggered ones too.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product whose orders are cancelled (default: all products of the run).
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     placed = ctx.buy(bar.symbol, "0.01", "50000")
+        ...     ctx.cancel_all(bar.symbol)
+        >>> research.backtest(on_bar, bars).orders["status"].unique().tolist()
+        ['CANCELED']
+        """
 
     def close_position(self, symbol: str) -> OrderHandle | None:
-        """Close the position of `symbol` at market, reduce-only. Returns None when there is none.
+        """Close a position at market, reduce-only.
 
         In hedge mode both legs are closed, and the last order is returned.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        OrderHandle or None
+            The closing order, None without a position.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     if ctx.position(bar.symbol):
+        ...         ctx.close_position(bar.symbol)
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2], ['SELL', 63244.1]]
         """
         from ..orders import close_position
 
@@ -321,28 +629,150 @@ class Context(ABC):
 
     @abstractmethod
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set the `leverage` of `symbol`. Raises InputError or ActionRejected when the venue does not allow it."""
+        """Set the leverage of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        leverage : str, int, float or Decimal
+            Notional over margin, from 1 to the product's maximum.
+
+        Raises
+        ------
+        InputError
+            If `leverage` is not a number.
+        ActionRejected
+            If the venue does not allow it.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     ctx.set_leverage(bar.symbol, "5")
+        ...     ctx.record(ratio=round(ctx.margin_ratio, 4))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'ratio': 0.0079}
+        """
 
     @abstractmethod
     def product(self, symbol: str) -> Product:
-        """Return the product `symbol`: steps, limits, rounding. Raises UnknownProduct."""
+        """Return a product: its steps, limits and rounding.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        Product
+            The product as the venue lists it.
+
+        Raises
+        ------
+        UnknownProduct
+            If the venue does not list it.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(step=float(ctx.product(bar.symbol).step_size))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'step': 0.001}
+        """
 
     @abstractmethod
     def position(self, symbol: str) -> float:
-        """Return the signed position of `symbol`, base units. In hedge mode it is the long leg less the short one."""
+        """Return the signed size of a position.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        float
+            Base units, negative for a short. In hedge mode it is the long leg less the short one.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     ctx.record(size=ctx.position(bar.symbol))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'size': 0.1}
+        """
 
     def legs(self, symbol: str) -> tuple[float, float]:
-        """Return the long leg of `symbol` (0 or above) and the short one (0 or below), base units."""
+        """Return both legs of a position. In one-way mode one of them is 0.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        tuple of (float, float)
+            The long leg (0 or above) and the short one (0 or below), base units.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     ctx.record(long=ctx.legs(bar.symbol)[0], short=ctx.legs(bar.symbol)[1])
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'long': 0.1, 'short': 0.0}
+        """
         size = self.position(symbol)
         return max(size, 0.0), min(size, 0.0)
 
     @abstractmethod
     def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders for `symbol` sent but not yet answered, base units."""
+        """Return the signed quantity of market orders that were sent and are not yet answered.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        float
+            Base units, negative for sales.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     ctx.record(sent=ctx.underway(bar.symbol))
+        >>> research.backtest(on_bar, bars).records["sent"].head(2).tolist()
+        [0.1, 0.0]
+        """
 
     @abstractmethod
     def price(self, symbol: str) -> float:
-        """Return the last known price of `symbol`, NaN before the first."""
+        """Return the last known price of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        float
+            USDC, NaN before the first.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(price=ctx.price(bar.symbol))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'price': 62500.0}
+        """
 
     @property
     @abstractmethod
@@ -356,7 +786,25 @@ class Context(ABC):
 
     @abstractmethod
     def funding(self, symbol: str) -> FundingRates:
-        """Return the funding rates of `symbol`: settled last, predicted, and when it is settled next."""
+        """Return the funding rates of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        FundingRates
+            The rate that was settled last, the predicted one, and when it is settled.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(predicted=ctx.funding(bar.symbol).predicted)
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'predicted': 5e-05}
+        """
 
     @property
     @abstractmethod
@@ -370,21 +818,97 @@ class Context(ABC):
 
     @abstractmethod
     def liquidation_price(self, symbol: str) -> float:
-        """Return the mark price at which the position of `symbol` would be liquidated, USDC, NaN where none does it."""
+        """Return the mark price at which a position would be liquidated.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+
+        Returns
+        -------
+        float
+            USDC, NaN if no price would liquidate it.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "1")
+        ...     ctx.record(price=round(ctx.liquidation_price(bar.symbol), 1))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'price': 54293.4}
+        """
 
     @abstractmethod
     def positions(self) -> pd.DataFrame:
-        """Return open positions: index symbol, float64 quantity, entry_price, price, unrealized, notional."""
+        """Return the open positions.
+
+        Returns
+        -------
+        DataFrame
+            One row a position, with the index `symbol` and float64 columns:
+
+            - quantity: base units, negative for a short
+            - entry_price: mean price at which it was opened, USDC
+            - price: last known price, USDC
+            - unrealized: unrealised PnL, USDC
+            - notional: size times price, USDC
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        ...     ctx.record(unrealized=ctx.positions()["unrealized"].sum())
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'unrealized': -92.32}
+        """
 
     @abstractmethod
     def orders(self) -> list[OrderHandle]:
-        """Return the strategy's orders that are not in a final state, oldest first."""
+        """Return the strategy's orders that are not in a final state.
+
+        Returns
+        -------
+        list of OrderHandle
+            Oldest first.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     placed = ctx.buy(bar.symbol, "0.01", "50000")
+        ...     ctx.record(open=len(ctx.orders()))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'open': 200}
+        """
 
     def bars(self, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> BarHistory:
-        """Return the bars up to now of `symbol` (default: the first one), or complete longer ones of `interval` ("1h").
+        """Return the bars up to now, or complete longer bars that are made of them.
 
-        Longer bars begin at multiples of their interval since 1970 (UTC). Raises InputError for an interval that is no
-        multiple of the run's own.
+        Longer bars begin at multiples of their interval since 1970 (UTC).
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: the first of the run).
+        interval : str or Timedelta, optional
+            Length of longer bars, such as "1h" (default: that of the run).
+
+        Returns
+        -------
+        BarHistory
+            The bars, as read-only arrays.
+
+        Raises
+        ------
+        InputError
+            If `interval` is not a multiple of the run's own.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(bars=len(ctx.bars(bar.symbol, "4h").close))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'bars': 50}
         """
         name = symbol or self.symbols[0]
         history = self._history(name)
@@ -400,14 +924,58 @@ class Context(ABC):
 
     @abstractmethod
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
-        """Return the book of `symbol` (default: the first one) as received: `depth` levels a side, best first.
+        """Return the book of a product as received.
 
-        Sides are empty before the first message, and in a live run while the feed is lost. Raises InputError in a
-        backtest on bars.
+        Both sides are empty before the first message, and in a live run while the feed is lost.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: the first of the run).
+        depth : int, optional
+            Levels of each side (default: 1).
+
+        Returns
+        -------
+        BookSnapshot
+            Best level first.
+
+        Raises
+        ------
+        InputError
+            In a backtest on bars, which have no book.
+
+        Examples
+        --------
+        >>> def on_book(ctx, book):
+        ...     ctx.record(spread=ctx.book(book.symbol).asks[0][0] - ctx.book(book.symbol).bids[0][0])
+        >>> run = research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m")
+        >>> run.records["spread"].round(1).tail(2).tolist()
+        [19.5]
         """
 
     def set_timer(self, ms: float) -> None:
-        """Call `on_timer` every `ms` from the next call on. Raises InputError unless it is above 0."""
+        """Change how often `on_timer` is called, from the next call on.
+
+        Parameters
+        ----------
+        ms : float
+            Time between two calls, ms.
+
+        Raises
+        ------
+        InputError
+            If `ms` is not above 0.
+
+        Examples
+        --------
+        >>> def on_start(ctx):
+        ...     ctx.set_timer(30_000)
+        >>> def on_timer(ctx):
+        ...     ctx.record(price=ctx.price("BTCUSDC"))
+        >>> len(research.paper({"on_start": on_start, "on_timer": on_timer}, ["BTCUSDC"], duration="2m").records)
+        3
+        """
         if not ms > 0:
             raise InputError(f"a timer of {ms} ms is not above 0", field="timer_ms", rule="above 0", value=ms)
         self.timer_ms = ms
@@ -424,19 +992,64 @@ class Context(ABC):
         return pd.Timestamp(self.now, unit="ms", tz="UTC")
 
     def record(self, **values: float) -> None:
-        """Keep `values` by name under the current time. `results.records` holds them."""
+        """Keep values under the current time. `Results.records` holds them.
+
+        Parameters
+        ----------
+        **values : float
+            Values by name, one column each.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(range=round(bar.high - bar.low, 1))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'range': 1643.3}
+        """
         self.records.append((self.now, values))
 
     def stop(self, reason: str = "the strategy asked") -> None:
-        """End the run, for a `reason`, after the current callback: nothing more is sent, and `on_stop` is called."""
+        """End the run after the current callback.
+
+        Nothing more is sent. `on_stop` is called.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Text for the events of the run (default: "the strategy asked").
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.record(close=bar.close)
+        ...     if bar.close < 61_000:
+        ...         ctx.stop("below 61,000")
+        >>> len(research.backtest(on_bar, bars).records)
+        88
+        """
         self.stopped = reason
 
 
-add_examples(Context, "Context")
-
-
 def whole_steps(quantity: Amount, step: float) -> int:
-    """Return a target in steps, rounded to the nearest. Raises InputError unless it is a finite number."""
+    """Return a target in whole steps, rounded to the nearest.
+
+    Parameters
+    ----------
+    quantity : str, int, float or Decimal
+        Signed target, base units.
+    step : float
+        Step size of the product, base units.
+
+    Returns
+    -------
+    int
+        Signed number of steps.
+
+    Raises
+    ------
+    InputError
+        If `quantity` is not a finite number.
+    """
     try:
         return round(float(quantity) / step)
     except (ValueError, TypeError, OverflowError):
@@ -445,7 +1058,15 @@ def whole_steps(quantity: Amount, step: float) -> int:
 
 
 def ratio_of(maintenance: float, equity: float) -> float:
-    """Return maintenance margin over equity: 0 without a position, infinite without equity."""
+    """Return the margin ratio: 0 without a position, infinite without equity.
+
+    Parameters
+    ----------
+    maintenance : float
+        Maintenance margin of all positions, USDC.
+    equity : float
+        Balance plus unrealised PnL, USDC.
+    """
     if not maintenance:
         return 0.0
     return maintenance / equity if equity > 0 else float("inf")

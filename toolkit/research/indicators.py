@@ -22,6 +22,11 @@ class SMA:
     """Simple moving average of the last `window` values: Σ x / n.
 
     The running sum is replaced by an exact one every `window` values, so rounding errors don't accumulate.
+
+    Parameters
+    ----------
+    window : int
+        Number of values, 1 or more.
     """
 
     __slots__ = ("_oldest", "_sum", "_values", "value", "window")
@@ -34,7 +39,13 @@ class SMA:
         self._oldest = 0
 
     def update(self, x: float) -> float:
-        """Take the next value `x` and return the average."""
+        """Take the next value and return the average.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
         if x != x:
             return self.value
         values, oldest = self._values, self._oldest
@@ -49,7 +60,13 @@ class SMA:
 
 
 class EMA:
-    """Exponential moving average: e ← e + α·(x − e), α = 2 / (`window` + 1), starting at the first value."""
+    """Exponential moving average, starting at the first value: e ← e + α·(x − e) with α = 2 / (window + 1).
+
+    Parameters
+    ----------
+    window : int
+        Number of values that sets the weight α, 1 or more.
+    """
 
     __slots__ = ("_alpha", "_count", "_mean", "value", "window")
 
@@ -61,7 +78,13 @@ class EMA:
         self._count = 0
 
     def update(self, x: float) -> float:
-        """Take the next value `x` and return the average."""
+        """Take the next value and return the average.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
         if x != x:
             return self.value
         self._count += 1
@@ -71,7 +94,13 @@ class EMA:
 
 
 class StdDev:
-    """Sample standard deviation of the last `window` values: sqrt(Σ (x − mean)² / (n − 1))."""
+    """Sample standard deviation of the last values: sqrt(Σ (x − mean)² / (n − 1)).
+
+    Parameters
+    ----------
+    window : int
+        Number of values, 2 or more.
+    """
 
     __slots__ = ("_values", "value", "window")
 
@@ -81,7 +110,13 @@ class StdDev:
         self._values: deque[float] = deque(maxlen=window)
 
     def update(self, x: float) -> float:
-        """Take the next value `x` and return the deviation, by two exact passes over the window."""
+        """Take the next value and return the deviation, by two exact passes over the window.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
         if x != x:
             return self.value
         values = self._values
@@ -93,7 +128,13 @@ class StdDev:
 
 
 class Highest:
-    """Largest of the last `window` values. The deque keeps only those that can still become it."""
+    """Largest of the last values. The deque keeps only those that can still become it.
+
+    Parameters
+    ----------
+    window : int
+        Number of values, 1 or more.
+    """
 
     __slots__ = ("_best", "_count", "_sign", "value", "window")
 
@@ -105,7 +146,13 @@ class Highest:
         self._best: deque[tuple[int, float]] = deque()
 
     def update(self, x: float) -> float:
-        """Take the next value `x` and return the largest."""
+        """Take the next value and return the largest.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
         if x != x:
             return self.value
         best, sign = self._best, self._sign
@@ -120,16 +167,27 @@ class Highest:
 
 
 class Lowest(Highest):
-    """Smallest of the last `window` values."""
+    """Smallest of the last values.
+
+    Parameters
+    ----------
+    window : int
+        Number of values, 1 or more.
+    """
 
     def __init__(self, window: int) -> None:
         super().__init__(window, _sign=-1)
 
 
 class ATR:
-    """Average true range (Wilder): mean of the first `window` ranges, then a ← a + (r − a) / window.
+    """Average true range (Wilder): the mean of the first ranges, then a ← a + (r − a) / window.
 
     Range r = max(high, previous close) − min(low, previous close).
+
+    Parameters
+    ----------
+    window : int, optional
+        Number of bars that are averaged, 1 or more (default: 14).
     """
 
     __slots__ = ("_close", "_count", "_mean", "value", "window")
@@ -142,7 +200,17 @@ class ATR:
         self._count = 0
 
     def update(self, high: float, low: float, close: float) -> float:
-        """Take the next bar, as `high`, `low` and `close`, and return the range."""
+        """Take the next bar and return the range.
+
+        Parameters
+        ----------
+        high : float
+            Highest price of the bar, USDC.
+        low : float
+            Lowest price of the bar, USDC.
+        close : float
+            Last price of the bar, USDC.
+        """
         previous = close if math.isnan(self._close) else self._close
         true_range = max(high, previous) - min(low, previous)
         self._close = close
@@ -153,7 +221,13 @@ class ATR:
 
 
 class RSI:
-    """Relative strength index of a `window` (Wilder): 100 − 100 / (1 + mean gain / mean loss), 100 without losses."""
+    """Relative strength index (Wilder): 100 − 100 / (1 + mean gain / mean loss), 100 without losses.
+
+    Parameters
+    ----------
+    window : int, optional
+        Number of changes that are averaged, 1 or more (default: 14).
+    """
 
     __slots__ = ("_count", "_down", "_previous", "_up", "value", "window")
 
@@ -166,7 +240,13 @@ class RSI:
         self._count = 0
 
     def update(self, x: float) -> float:
-        """Take the next value `x` and return the index."""
+        """Take the next value and return the index, from 0 to 100.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
         if x != x:
             return self.value
         if not math.isnan(self._previous):
@@ -194,7 +274,20 @@ class Cross:
         self._side = 0
 
     def update(self, a: float, b: float) -> int:
-        """Take the next pair `a` and `b`, and return the crossing. NaN pairs are skipped."""
+        """Take the next pair and return the crossing. NaN pairs are skipped.
+
+        Parameters
+        ----------
+        a : float
+            Value of the line that rises above or falls below.
+        b : float
+            Value of the other line.
+
+        Returns
+        -------
+        int
+            +1 if a has crossed above b, −1 below, else 0.
+        """
         side = 1 if a > b else -1 if a < b else 0
         crossed = 0
         if side and side != self._side:

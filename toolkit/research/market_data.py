@@ -19,9 +19,26 @@ NAN = float("nan")
 
 
 class Bar(msgspec.Struct, frozen=True, gc=False):
-    """One complete bar of `symbol`. Prices are in USDC: `open`, `high`, `low` and `close`.
+    """One complete bar.
 
-    It covers the times from `time` on and before `closed` (Unix ms). `volume` is in base units.
+    Attributes
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    time : int
+        Time from which it covers trades, Unix ms.
+    closed : int
+        Time before which it covers trades, Unix ms.
+    open : float
+        First price, USDC.
+    high : float
+        Highest price, USDC.
+    low : float
+        Lowest price, USDC.
+    close : float
+        Last price, USDC.
+    volume : float
+        Traded quantity, base units.
     """
 
     symbol: str
@@ -35,9 +52,20 @@ class Bar(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trade(msgspec.Struct, frozen=True, gc=False):
-    """One public trade of `symbol` at `time` (Unix ms): `quantity` base units at `price` USDC.
+    """One public trade.
 
-    `side` is the taker's, BUY or SELL.
+    Attributes
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    time : int
+        Time of the trade, Unix ms.
+    side : str
+        Side of the taker, BUY or SELL.
+    price : float
+        Price, USDC.
+    quantity : float
+        Quantity, base units.
     """
 
     symbol: str
@@ -48,9 +76,18 @@ class Trade(msgspec.Struct, frozen=True, gc=False):
 
 
 class BookSnapshot(msgspec.Struct, frozen=True):
-    """The top of the book of `symbol` at `time` (Unix ms): `bids` and `asks`, best level first.
+    """The top of a book. A level is (price in USDC, quantity in base units).
 
-    A level is (price in USDC, quantity in base units).
+    Attributes
+    ----------
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+    time : int
+        Time of the snapshot, Unix ms.
+    bids : tuple of (float, float)
+        Levels of buyers, highest price first, empty if there are none.
+    asks : tuple of (float, float)
+        Levels of sellers, lowest price first, empty if there are none.
     """
 
     symbol: str
@@ -65,10 +102,18 @@ class BookSnapshot(msgspec.Struct, frozen=True):
 
 
 class BarHistory:
-    """The `bars` of one `symbol` up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
+    """The bars of one symbol up to now, as read-only arrays.
 
-    The arrays and the buffers behind them hold past bars only, so no view can reach a later bar. Slicing the history
-    itself is not supported. Write `history.close[-5:]`.
+    The arrays are float64: open, high, low, close, volume, and time (int64, Unix ms). They and the buffers behind them
+    hold past bars only, so no view can reach a later bar. Slicing the history itself is not supported. Write
+    `history.close[-5:]`.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol of the bars.
+    bars : iterable of Bar, optional
+        Bars to begin with, oldest first (default: none).
     """
 
     __slots__ = ("_length", "_pending", "_rows", "_times", "append", "symbol")
@@ -151,7 +196,13 @@ class BarHistory:
         return self._column(4)
 
     def frame(self) -> pd.DataFrame:
-        """Return a copy of the bars as a DataFrame of float64 columns on a UTC index."""
+        """Return a copy of the bars as a DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            Index `time` (UTC), float64 columns open, high, low, close (USDC) and volume (base units).
+        """
         import pandas as pd
 
         index = time_index(self.time)  # reading `time` also brings the rows up to date
@@ -159,10 +210,17 @@ class BarHistory:
 
 
 class LongerBars:
-    """The complete bars of `interval` ms within a history, updated when they are read.
+    """The complete longer bars within a history, updated when they are read.
 
     They begin at multiples of the interval since 1970 (UTC). One is complete when its last bar has closed, or when a
     later bar has begun. The first one is left out if its beginning is not in the data.
+
+    Parameters
+    ----------
+    base : BarHistory
+        History of the bars that they are made of.
+    interval : int
+        Length of the longer bars, ms, a multiple of the history's.
     """
 
     def __init__(self, base: BarHistory, interval: int) -> None:
@@ -172,7 +230,13 @@ class LongerBars:
         self._read = 0
 
     def update(self, now: int) -> BarHistory:
-        """Return the history with every bar that is complete at `now`, Unix ms."""
+        """Return the history with every bar that is complete by now.
+
+        Parameters
+        ----------
+        now : int
+            Current time, Unix ms.
+        """
         times = self._base.time
         while self._read < len(times):
             start = int(times[self._read]) // self._interval * self._interval
@@ -192,14 +256,38 @@ class LongerBars:
 
 
 def time_index(times_ms: Any) -> pd.DatetimeIndex:
-    """Return times in Unix ms as a UTC index with the name "time"."""
+    """Return times as a UTC index with the name "time".
+
+    Parameters
+    ----------
+    times_ms : array or sequence of int
+        Unix ms.
+    """
     import pandas as pd
 
     return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")
 
 
 def span_ms(span: Span, name: str = "interval") -> int:
-    """Return a span in ms. Raises InputError unless it is at least 1 ms."""
+    """Return a span in ms.
+
+    Parameters
+    ----------
+    span : str or timedelta
+        Length of time, such as "1h" or a Timedelta.
+    name : str, optional
+        Name of the argument, for the error (default: "interval").
+
+    Returns
+    -------
+    int
+        Milliseconds, at least 1.
+
+    Raises
+    ------
+    InputError
+        If it is no span, or is below 1 ms.
+    """
     found = milliseconds(span, name)
     if not found:
         raise InputError(f"{name} is {span!r}, but must be 1 ms or more", field=name, rule="positive", value=str(span))
@@ -207,7 +295,13 @@ def span_ms(span: Span, name: str = "interval") -> int:
 
 
 class Indicator:
-    """The values of an indicator of `symbol` up to now: `x.value` or `x[-1]` is the last, NaN before the first bar."""
+    """The values of an indicator up to now: `x.value` or `x[-1]` is the last, NaN before the first bar.
+
+    Parameters
+    ----------
+    symbol : str
+        Product whose bars it is computed of.
+    """
 
     __slots__ = ("_values", "push", "symbol")
 
@@ -235,25 +329,53 @@ class Indicator:
         return self.value
 
     def array(self) -> NDArray[np.float64]:
-        """Return a copy of all values so far."""
+        """Return a copy of all values so far.
+
+        Returns
+        -------
+        array of float64, shape (n,)
+            One value a bar, oldest first.
+        """
         import numpy as np
 
         return np.array(self._values)
 
     def cross(self, other: Indicator) -> int:
-        """Return +1 when it has just crossed above `other`, −1 below, else 0."""
+        """Return whether it has just crossed another indicator.
+
+        Parameters
+        ----------
+        other : Indicator
+            Indicator of the other line.
+
+        Returns
+        -------
+        int
+            +1 when it has just crossed above, −1 below, else 0.
+        """
         now, before = self[-1] - other[-1], self[-2] - other[-2]
         return int(now > 0 >= before) - int(now < 0 <= before)
 
 
 class Precomputed:
-    """A function over bars of one symbol, with the indicators that show its outputs.
+    """A function over the bars of one symbol, with the indicators that show its outputs.
 
     A strategy receives only the values up to now. The function's values for a shorter history are compared with them,
     and a function that looks ahead is refused.
 
-    `inputs` are names of columns (passed as float64 arrays), "bars" (a DataFrame of all), or other values, passed as
-    they are.
+    Parameters
+    ----------
+    function : callable
+        Function that returns one value a bar for each output.
+    inputs : sequence of object
+        Names of columns (passed as float64 arrays), "bars" (a DataFrame of all), or values that are passed unchanged.
+        Without any, the closes.
+    options : dict of str to object
+        Keyword arguments of the function.
+    symbol : str
+        Product whose bars are read.
+    outputs : int
+        Number of arrays that the function returns.
     """
 
     def __init__(
@@ -266,7 +388,23 @@ class Precomputed:
         self.indicators = tuple(Indicator(symbol) for _ in range(outputs))
 
     def values(self, history: BarHistory) -> list[list[float]]:
-        """Return one list of values, one a bar, for each output. Raises InputError for another number of either."""
+        """Return one list of values, one a bar, for each output.
+
+        Parameters
+        ----------
+        history : BarHistory
+            Bars so far.
+
+        Returns
+        -------
+        list of list of float
+            One list for each output.
+
+        Raises
+        ------
+        InputError
+            If the function returns another number of outputs or values.
+        """
         import numpy as np
 
         given = [self._input(history, name) for name in self.inputs]
@@ -294,9 +432,17 @@ class Precomputed:
         )
 
     def feeds(self, bars: Sequence[Bar]) -> list[tuple[Callable[[float], None], Iterator[float]]]:
-        """Return (push, values to come) of each output, computed together over all `bars` of the symbol.
+        """Return (push, values to come) of each output, computed together over all bars.
 
-        Raises InputError when the values over the first two thirds alone are others: the function looks ahead.
+        Parameters
+        ----------
+        bars : sequence of Bar
+            All bars of the symbol, oldest first.
+
+        Raises
+        ------
+        InputError
+            If the values over the first two thirds alone are others: the function looks ahead.
         """
         import numpy as np
 
@@ -312,6 +458,12 @@ class Precomputed:
         return [(indicator.push, iter(values)) for indicator, values in zip(self.indicators, ahead, strict=True)]
 
     def update(self, history: BarHistory) -> None:
-        """Compute over the bars so far and add the last value, as live runs do."""
+        """Compute over the bars so far and add the last value, as live runs do.
+
+        Parameters
+        ----------
+        history : BarHistory
+            Bars so far.
+        """
         for indicator, values in zip(self.indicators, self.values(history), strict=True):
             indicator.push(values[-1])

@@ -26,7 +26,6 @@ from typing import Any
 
 from ..errors import InputError
 from ..suggestions import no_attribute
-from ..worked_examples import add_examples
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Indicator, Precomputed, Trade
@@ -50,10 +49,23 @@ __all__ = [
 
 
 class Strategy:
-    """Base class of strategies. Class attributes are `**params` with defaults: `SmaCross(fast=5)` changes one.
+    """Base class of strategies. Its class attributes are parameters with defaults: `SmaCross(fast=5)` changes one.
 
-    Override the callbacks you need. Each takes the Context first. `symbols` (optional) names what the strategy trades
-    in paper and live runs that name no symbols.
+    Override the callbacks you need. Each takes the Context first.
+
+    Parameters
+    ----------
+    **params : object
+        Values of class attributes by name (default: those of the class). An unknown name raises InputError.
+
+    Attributes
+    ----------
+    symbols : sequence of str
+        Products that it trades in paper and live runs that name no symbols (default: none).
+    timer_ms : float
+        How often `on_timer` is called, ms (default: 100). `ctx.set_timer` changes it.
+    ctx : Context
+        The context of the run, set before `on_start`.
     """
 
     symbols: Sequence[str] = ()
@@ -101,17 +113,44 @@ class Strategy:
     def I(  # noqa: E743 - the name that strategies know from other libraries
         self, function: Callable[..., Any], *inputs: Any, symbol: str | None = None, outputs: int = 1, **options: Any
     ) -> Any:
-        """Return an Indicator with the values of `function` over arrays, of any library. Call it in on_start.
+        """Return an indicator with the values of a function over arrays, of any library. Call it in `on_start`.
 
-        `inputs` are columns ("close", the default, open, high, low, volume, time: float64 arrays), "bars" (a DataFrame)
-        or values that are passed as they are, as `options` are: `self.I(talib.SMA, "close", timeperiod=20)`. With
-        `outputs` > 1 the function returns so many arrays, and a tuple of indicators is returned. `symbol` is the first
-        of the run by default.
+        A backtest computes the values once. Live runs compute them at each bar, over the bars so far.
 
-        A class of `indicators` is given its numbers, after its columns if any: `self.I(indicators.SMA, 10)`.
+        Parameters
+        ----------
+        function : callable
+            Function that returns one value a bar, such as `talib.SMA`, or a class of `indicators`, which is given its
+            numbers after its columns: `self.I(indicators.SMA, 10)`.
+        *inputs : object
+            Inputs of the function: columns ("close", the default, "open", "high", "low", "volume", "time": float64
+            arrays), "bars" (a DataFrame), or values that are passed unchanged.
+        symbol : str, optional
+            Product whose bars are read (default: the first of the run).
+        outputs : int, optional
+            Number of arrays that the function returns (default: 1).
+        **options : object
+            Keywords that are passed unchanged: `self.I(talib.SMA, "close", timeperiod=20)`.
 
-        A backtest computes once, live runs at each bar over the bars so far. Raises InputError, when the run begins,
-        for a function that looks ahead.
+        Returns
+        -------
+        Indicator or tuple of Indicator
+            The indicator, a tuple of them with more than one output.
+
+        Raises
+        ------
+        InputError
+            If the function looks ahead. The run finds it when it begins.
+
+        Examples
+        --------
+        >>> class Slow(research.Strategy):
+        ...     def on_start(self, ctx):
+        ...         self.mean = self.I(indicators.SMA, 10)
+        ...     def on_bar(self, ctx, bar):
+        ...         ctx.record(mean=round(self.mean[-1], 1))
+        >>> research.backtest(Slow, bars).records["mean"].iloc[-1].item()
+        61655.7
         """
         if isinstance(function, type) and hasattr(function, "update"):
             function = streamed(function, [each for each in inputs if not isinstance(each, str)], options)
@@ -121,47 +160,213 @@ class Strategy:
         return computed.indicators if outputs > 1 else computed.indicators[0]
 
     def on_start(self, ctx: Context) -> None:
-        """Called before the first bar."""
+        """Called before the first bar.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+
+        Examples
+        --------
+        >>> def on_start(ctx):
+        ...     ctx.set_leverage("BTCUSDC", "5")
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        >>> research.backtest({"on_start": on_start, "on_bar": on_bar}, bars).fills["side"].tolist()
+        ['BUY']
+        """
 
     def on_bar(self, ctx: Context, bar: Bar) -> None:
-        """A `bar` is complete. With several symbols: once for each, when all bars of that closing time are known."""
+        """Called with each complete bar.
+
+        With several symbols it is called once for each, after all bars of that closing time are known.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        bar : Bar
+            Complete bar.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1" if bar.close > bar.open else 0)
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63376.9], ['SELL', 64396.2]]
+        """
 
     def on_bars(self, ctx: Context, bars: Mapping[str, Bar]) -> None:
-        """Called after the on_bar calls of a closing time: `bars` has the latest bar of each symbol."""
+        """Called after the `on_bar` calls of a closing time.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        bars : mapping of str to Bar
+            The latest bar of each symbol.
+
+        Examples
+        --------
+        >>> def on_bars(ctx, latest):
+        ...     ctx.record(dearest=max(bar.close for bar in latest.values()))
+        >>> research.backtest({"on_bars": on_bars}, bars).records["dearest"].iloc[-1].item()
+        62500.0
+        """
 
     def on_trade(self, ctx: Context, trade: Trade) -> None:
-        """A public `trade` (recordings, paper and live)."""
+        """Called with each public trade: in recordings, paper and live runs.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        trade : Trade
+            Price in USDC, quantity in base units, and the taker's side.
+
+        Examples
+        --------
+        >>> def on_trade(ctx, trade):
+        ...     ctx.record(price=trade.price)
+        >>> research.paper({"on_trade": on_trade}, ["BTCUSDC"], duration="1m").records["price"].tail(2).tolist()
+        [62611.9]
+        """
 
     def on_book(self, ctx: Context, book: BookSnapshot) -> None:
-        """The top of a `book` changed (recordings, paper and live). A bar replay models it at each close."""
+        """Called when the top of a book has changed: in recordings, paper and live runs.
+
+        A bar replay models the book at each close.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        book : BookSnapshot
+            Book with its best levels first.
+
+        Examples
+        --------
+        >>> def on_book(ctx, book):
+        ...     ctx.record(spread=book.asks[0][0] - book.bids[0][0])
+        >>> research.paper({"on_book": on_book}, ["BTCUSDC"], duration="1m").records["spread"].round(1).tail(2).tolist()
+        [19.5]
+        """
 
     def on_timer(self, ctx: Context) -> None:
-        """`timer_ms` have passed (not in backtests on bars). A second parameter receives the time, Unix ms.
+        """Called every `timer_ms`, except in backtests on bars.
 
-        In a live run a call that comes too late for the next one replaces it.
+        A second parameter receives the time, Unix ms. In a live run a call that comes too late for the next one
+        replaces it.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+
+        Examples
+        --------
+        >>> def on_timer(ctx):
+        ...     ctx.record(price=ctx.price("BTCUSDC"))
+        >>> len(research.paper({"on_timer": on_timer}, ["BTCUSDC"], duration="10s").records)
+        99
         """
 
     def on_fill(self, ctx: Context, fill: Fill) -> None:
-        """An order of this account was filled, fully or partially: `fill` is the part."""
+        """Called when an order of this account was filled, fully or partially.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        fill : Fill
+            The part that was filled.
+
+        Examples
+        --------
+        >>> def on_fill(ctx, fill):
+        ...     ctx.record(fee=round(fill.fee, 4))
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        >>> research.backtest({"on_bar": on_bar, "on_fill": on_fill}, bars).records["fee"].tolist()
+        [3.8054]
+        """
 
     def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
-        """An order was rejected. `placed.reason` says why."""
+        """Called when an order was rejected.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        placed : OrderHandle
+            The order. `placed.reason` says why it was rejected.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "1000")
+        >>> def on_reject(ctx, placed):
+        ...     print(placed.reason)
+        ...     ctx.stop()
+        >>> _ = research.backtest({"on_bar": on_bar, "on_reject": on_reject}, bars)
+        margin: the order needs initial margin 3266290 USDC ...
+        """
 
     def on_funding(self, ctx: Context, payment: FundingFee) -> None:
-        """Funding was settled on a position: `payment` is above 0 if the account received it."""
+        """Called when funding was settled on a position.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        payment : FundingFee
+            The settlement. Its amount is above 0 if the account received it.
+
+        Examples
+        --------
+        >>> def on_funding(ctx, payment):
+        ...     ctx.record(paid=round(payment.payment, 4))
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        >>> research.backtest({"on_bar": on_bar, "on_funding": on_funding}, bars).records["paid"].head(2).tolist()
+        [-0.3169, -0.3202]
+        """
 
     def on_stop(self, ctx: Context) -> None:
-        """Called after the last bar, or when the run is stopped."""
+        """Called after the last bar, or when the run is stopped.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+
+        Examples
+        --------
+        >>> def on_stop(ctx):
+        ...     ctx.record(left=ctx.position("BTCUSDC"))
+        >>> def on_bar(ctx, bar):
+        ...     ctx.target(bar.symbol, "0.1")
+        >>> research.backtest({"on_bar": on_bar, "on_stop": on_stop}, bars).records["left"].tolist()
+        [0.1]
+        """
 
 
-add_examples(Strategy, "Strategy")
 CALLBACKS = (
     "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_funding", "on_stop",
 )  # fmt: skip
 
 
 class FunctionStrategy(Strategy):
-    """A strategy with this `name`, of plain `**functions` that are named after callbacks and take their parameters."""
+    """A strategy of plain functions that are named after callbacks and take their parameters.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name in results and reports (default: "strategy").
+    **functions : callable
+        Callbacks by name, such as `on_bar`. Another name raises InputError.
+    """
 
     def __init__(self, name: str = "strategy", **functions: Callable[..., None]) -> None:
         wrong = sorted(set(functions) - set(CALLBACKS))
@@ -186,9 +391,23 @@ StrategyLike = Strategy | Callable[..., None] | Mapping[str, Callable[..., None]
 
 
 def as_strategy(given: StrategyLike) -> Strategy:
-    """Return a fresh Strategy: `given` is an instance (copied), a class (of which one is made) or plain functions.
+    """Return a fresh strategy. The given object is never changed by a run.
 
-    A single function is on_bar(ctx, bar). A mapping names several. The given object is never changed by a run.
+    Parameters
+    ----------
+    given : Strategy, class, callable or mapping
+        An instance (copied), a class (of which one is made), a function `on_bar(ctx, bar)`, or a mapping of callback
+        names to functions.
+
+    Returns
+    -------
+    Strategy
+        Instance that only one run uses.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
     """
     if isinstance(given, type):
         given = given()
@@ -230,7 +449,15 @@ PLAIN = {str, bytes, int, float, bool, Decimal, type(None)}
 
 
 def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
-    """Return a call of a strategy's on_timer(ctx), or of on_timer(ctx, now) when it takes the time."""
+    """Return a call of a strategy's `on_timer(ctx)`, or of `on_timer(ctx, now)` if it takes the time.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        Strategy whose callback is called.
+    ctx : Context
+        Context of the run, through which the strategy reads and acts.
+    """
     on_timer: Callable[..., None] = strategy.on_timer
     if len(inspect.signature(on_timer).parameters) > 1:
         return lambda: on_timer(ctx, ctx.now)
@@ -242,7 +469,17 @@ def __getattr__(name: str) -> Any:
 
 
 def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
-    """Return a function over arrays that updates a fresh streaming indicator with one value of each at a time."""
+    """Return a function over arrays that updates a fresh streaming indicator with one value of each at a time.
+
+    Parameters
+    ----------
+    indicator : type
+        Class of `indicators`.
+    numbers : sequence of object
+        Positional arguments of its constructor, such as the window.
+    options : mapping of str to object
+        Keyword arguments of its constructor.
+    """
 
     def values(*columns: Any) -> list[Any]:
         made: Any = indicator(*numbers, **options)
@@ -253,7 +490,15 @@ def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:
-    """Return whether a `strategy` implements the `callback` of this name."""
+    """Return whether a strategy implements a callback.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        Strategy to look at.
+    callback : str
+        Name of the callback, such as "on_book".
+    """
     if callback in vars(strategy):
         return True
     return getattr(type(strategy), callback) is not getattr(Strategy, callback)

@@ -42,7 +42,21 @@ Finding = tuple[str, bool | None, str]
 
 
 def audit(run: Any) -> pd.DataFrame:
-    """Return the findings about a run. See `Results.audit`."""
+    """Return the findings about a run. See `Results.audit`.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run, with the recipe by which it can be made again.
+
+    Returns
+    -------
+    DataFrame
+        One row a check, with the index `check`:
+
+        - found: boolean, NA if it is not known
+        - detail: str, what was found
+    """
     rows = [rejected(run)]
     given = getattr(run.recipe, "arguments", None)
     with trials.paused():
@@ -59,13 +73,25 @@ def audit(run: Any) -> pd.DataFrame:
 
 
 def in_short(findings: pd.DataFrame) -> str:
-    """Return the findings as one line."""
+    """Return the findings as one line.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        Frame that `audit` returned.
+    """
     found = findings[findings["found"].fillna(False).astype(bool)]
     return "audit: " + ("; ".join(f"{name}: {row.detail}" for name, row in found.iterrows()) or "nothing found")
 
 
 def rejected(run: Any) -> Finding:
-    """Return how many orders were rejected."""
+    """Return how many orders were rejected.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    """
     refused = run.events[run.events["kind"] == "REJECTED"]
     if not len(refused):
         return "rejected", False, "none"
@@ -80,6 +106,7 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
         after = marks.index.searchsorted(pd.DatetimeIndex(part["time"]), side="right")
         moved = (marks.to_numpy()[after.clip(max=len(marks) - 1)] - part["price"]) * signs
         right, every = right + int((moved > 0).sum()), every + int((moved != 0).sum())
+    # A strategy that is nearly always right the next moment knows it, however it learned of it.
     if every >= FEW and right / every >= RIGHT:
         return name, True, f"the price moved in their direction after {right} of {every} market orders"
     if "targets" in given and not callable(given["targets"]):
@@ -91,6 +118,8 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
         spread = np.searchsorted(times, np.linspace(times[0], times[-1], CUTS))
         chosen = [times[at] for at in sorted({*np.linspace(0, len(times) - 1, CUTS).round().astype(int), *spread})]
     for time in chosen:
+        # Cutting the data hides the future that the run is given. Mirroring hides the one that the strategy holds
+        # itself.
         with _blinded(given, time):
             try:
                 again = _asked(run.rerun(data=_cut(given["data"], time, events)))
@@ -138,6 +167,7 @@ def _cut(data: Any, time_ms: int, events: bool) -> Any:
         return made
     for name, bars in read_bars(data).items():
         closed = max(int((bars.closed <= time_ms).sum()), 1)
+        # One flat bar more, so that orders of the last close still arrive. It shows nothing of the future.
         kept = {field: getattr(bars, field)[: closed + 1].copy() for field in ("open", "high", "low", "close")}
         for values in kept.values():
             values[closed:] = kept["close"][closed - 1]
@@ -273,6 +303,7 @@ def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]
     if latency is None or isinstance(latency, int | float | str | tuple | list):
         pair = latency if isinstance(latency, tuple | list) else (latency or 0,) * 2
         spans = [pd.Timedelta(way) if isinstance(way, str) else pd.Timedelta(float(way), "ms") for way in pair]
+        # A fill that depends on who was first within one nanosecond would not be repeated on a real exchange.
         later = _filled(run.rerun(latency=tuple(span + pd.Timedelta(1, "ns") for span in spans)))
         same = sum((_filled(run) & later).values())
         total = max(sum(later.values()), len(run.fills), 1)

@@ -27,7 +27,6 @@ import pandas as pd
 
 from ...errors import InputError
 from ...stored.databases import transaction
-from ...worked_examples import add_examples
 from .metrics import NAN, Curve, Values, ratio
 from .trial_file import in_memory, open_trials, project_file
 
@@ -37,7 +36,23 @@ _NORMAL = NormalDist()
 
 
 def moments(returns: Values) -> tuple[float, float, float]:
-    """Return Sharpe ratio, skewness and kurtosis of `returns`, NaN without variation."""
+    """Return Sharpe ratio, skewness and kurtosis of returns, NaN without variation.
+
+    Parameters
+    ----------
+    returns : array of float64, shape (n,)
+        Returns of each period, ratios (0.01 is 1 %).
+
+    Returns
+    -------
+    tuple of (float, float, float)
+        Sharpe ratio of one period, skewness, kurtosis.
+
+    Examples
+    --------
+    >>> [round(each, 2) for each in luck.moments(run.fine_returns())]
+    [0.04, -0.08, 7.33]
+    """
     sharpe = ratio(returns, float(returns.std(ddof=1)) if len(returns) > 1 else NAN)
     if math.isnan(sharpe):
         return NAN, NAN, NAN
@@ -53,10 +68,28 @@ def _spread(sharpe: float, skew: float, kurtosis: float) -> float:
 def probabilistic_sharpe(
     sharpe: float, observations: int, skew: float = 0.0, kurtosis: float = 3.0, benchmark: float = 0.0
 ) -> float:
-    """Return the probability that the true Sharpe ratio is above `benchmark`, PSR of [1].
+    """Return the probability that the true Sharpe ratio is above a benchmark, PSR of [1].
 
-    `sharpe`, `skew` and `kurtosis` are those of so many `observations`, none of them scaled to a year.
+    Parameters
+    ----------
+    sharpe : float
+        Sharpe ratio of one period, not scaled to a year.
+    observations : int
+        Number of returns that the ratio was measured on.
+    skew : float, optional
+        Skewness of the returns, 0 for a normal distribution (default: 0).
+    kurtosis : float, optional
+        Kurtosis of the returns, 3 for a normal distribution (default: 3.0).
+    benchmark : float, optional
+        Sharpe ratio of one period to compare with (default: 0).
 
+    Returns
+    -------
+    float
+        Probability from 0 to 1, NaN with fewer than two returns or without variation.
+
+    Examples
+    --------
     >>> round(probabilistic_sharpe(0.458, 24), 3), round(probabilistic_sharpe(0.458, 24, -2.448, 10.164), 3)
     (0.982, 0.913)
     """
@@ -67,10 +100,22 @@ def probabilistic_sharpe(
 
 
 def expected_max_sharpe(trials: int, variance: float) -> float:
-    """Return the Sharpe ratio that the best of `trials` without skill is expected to show, SR0 of [2].
+    """Return the Sharpe ratio that the best of several trials without skill is expected to show, SR0 of [2].
 
-    `variance` is that of the trials' Sharpe ratios.
+    Parameters
+    ----------
+    trials : int
+        Number of trials.
+    variance : float
+        Variance of the trials' Sharpe ratios.
 
+    Returns
+    -------
+    float
+        Sharpe ratio on the scale of `variance`, 0 with fewer than two trials.
+
+    Examples
+    --------
     >>> round(expected_max_sharpe(100, 0.5 / 250), 4)
     0.1132
     """
@@ -85,11 +130,30 @@ def deflated_sharpe(
 ) -> float:
     """Return the probability that the best of several trials has a true Sharpe ratio above 0, DSR of [2].
 
-    sharpe, observations, skew, kurtosis: of the best trial, as in `probabilistic_sharpe`.
-    trials, variance: how many there were, and the variance of their Sharpe ratios, as in `expected_max_sharpe`.
-
     Counting correlated trials as independent makes it smaller than it need be, never larger.
 
+    Parameters
+    ----------
+    sharpe : float
+        Sharpe ratio of the best trial, of one period, not scaled to a year.
+    observations : int
+        Number of returns that the ratio was measured on.
+    trials : int
+        Number of trials.
+    variance : float
+        Variance of the trials' Sharpe ratios.
+    skew : float, optional
+        Skewness of the returns, 0 for a normal distribution (default: 0).
+    kurtosis : float, optional
+        Kurtosis of the returns, 3 for a normal distribution (default: 3.0).
+
+    Returns
+    -------
+    float
+        Probability from 0 to 1, NaN with fewer than two returns or without variation.
+
+    Examples
+    --------
     >>> [round(deflated_sharpe(2.5 / 250**0.5, 1250, trials, 0.5 / 250, -3, 10), 4) for trials in (100, 46)]
     [0.9004, 0.9505]
     """
@@ -99,11 +163,30 @@ def deflated_sharpe(
 def min_track_record(
     sharpe: float, skew: float = 0.0, kurtosis: float = 3.0, benchmark: float = 0.0, confidence: float = 0.95
 ) -> float:
-    """Return how many periods show with `confidence` that the true Sharpe ratio is above `benchmark`, MinTRL of [1].
+    """Return how many periods show that the true Sharpe ratio is above a benchmark, MinTRL of [1].
 
-    Infinite when `sharpe` is not above it. `skew` and `kurtosis` as in `probabilistic_sharpe`. In [1] a yearly ratio of
-    2 needs 2.73 years of daily returns to be above 1, 2.83 of weekly and 3.24 of monthly ones:
+    In [1] a yearly ratio of 2 needs 2.73 years of daily returns to be above 1, 2.83 of weekly and 3.24 of monthly ones.
 
+    Parameters
+    ----------
+    sharpe : float
+        Sharpe ratio of one period, not scaled to a year.
+    skew : float, optional
+        Skewness of the returns, 0 for a normal distribution (default: 0).
+    kurtosis : float, optional
+        Kurtosis of the returns, 3 for a normal distribution (default: 3.0).
+    benchmark : float, optional
+        Sharpe ratio of one period to compare with (default: 0).
+    confidence : float, optional
+        Probability that the answer shall have, from 0 to 1 (default: 0.95).
+
+    Returns
+    -------
+    float
+        Number of periods, infinite if `sharpe` is not above the benchmark.
+
+    Examples
+    --------
     >>> [round(min_track_record(2 / n**0.5, benchmark=1 / n**0.5) / n, 2) for n in (250, 52, 12)]
     [2.73, 2.83, 3.24]
     """
@@ -115,14 +198,35 @@ def min_track_record(
 def overfitting(returns: Values, parts: int | None = None) -> float:
     """Return the probability of backtest overfitting, PBO of [3], by combinatorially symmetric cross-validation.
 
-    `returns` has one row per period and one column per trial. The rows are divided into `parts` (even, default 16,
-    fewer when there are few rows). For each half of the parts, the trial with its highest Sharpe ratio is ranked in the
-    other half. PBO is how often that trial ranks in the lower half: near 0 when choosing helps, 0.5 when it is noise.
-    PBO is NaN with fewer than two trials or four rows.
+    For each half of the parts, the trial with its highest Sharpe ratio is ranked in the other half. PBO is how often
+    that trial ranks in the lower half: near 0 when choosing helps, 0.5 when it is noise.
+
+    Parameters
+    ----------
+    returns : array of float64, shape (periods, trials)
+        Returns of each period and trial, ratios.
+    parts : int, optional
+        Number of parts that the rows are divided into, even (default: 16, fewer when there are few rows).
+
+    Returns
+    -------
+    float
+        Probability from 0 to 1, NaN with fewer than two trials or four rows.
+
+    Raises
+    ------
+    InputError
+        If the rows can't be divided into so many parts.
+
+    Examples
+    --------
+    >>> round(luck.overfitting(luck.bootstrap(run.fine_returns(), draws=8).T), 3)
+    0.862
     """
     rows, trials = returns.shape
     if trials < 2 or rows < 4:
         return NAN
+    # 16 parts make 12,870 halves, as in [3]. Fewer rows get fewer parts, so that each keeps at least four.
     parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
     if parts < 2 or parts % 2 or parts > rows // 2:
         text = f"{rows} rows can't be divided into {parts} parts. Give an even number from 2 to {rows // 2}"
@@ -149,15 +253,36 @@ def _sharpes(sums: Values, squares: Values, count: int) -> Values:
     mean = sums / count
     variance = np.maximum(squares / count - mean**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A trial without variation made no trades. It ranks as a ratio of 0, because NaN has no rank.
         found: Values = np.where(variance > 1e-24, mean / np.sqrt(variance), 0.0)
     return found
 
 
 def bootstrap(returns: Values, *, draws: int = 1_000, block: float | None = None, seed: int = 7) -> Values:
-    """Return `draws` resampled series of `returns` (one a row), from `seed`, by the stationary bootstrap of [4].
+    """Return resampled series of returns, by the stationary bootstrap of [4].
 
-    Blocks of random length keep how returns depend on each other. Their mean length is `block` periods
-    (default: the cube root of the number of periods).
+    Blocks of random length keep how returns depend on each other.
+
+    Parameters
+    ----------
+    returns : array of float64, shape (n,)
+        Returns of each period, ratios (0.01 is 1 %).
+    draws : int, optional
+        Number of series (default: 1,000).
+    block : float, optional
+        Mean length of a block, periods (default: the cube root of the number of periods).
+    seed : int, optional
+        Seed of the random numbers. The same one gives the same series (default: 7).
+
+    Returns
+    -------
+    array of float64, shape (draws, n)
+        One series a row.
+
+    Examples
+    --------
+    >>> luck.bootstrap(run.fine_returns(), draws=100).shape
+    (100, 200)
     """
     count = len(returns)
     random = np.random.default_rng(seed)
@@ -172,7 +297,25 @@ def bootstrap(returns: Values, *, draws: int = 1_000, block: float | None = None
 
 
 def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
-    """Return the middle `confidence` of `values`, as (low, high), NaN without any."""
+    """Return the middle part of some values.
+
+    Parameters
+    ----------
+    values : array of float64, shape (n,)
+        Values of any unit. Those that are not finite are left out.
+    confidence : float, optional
+        Share of the values between the two ends, from 0 to 1 (default: 0.9).
+
+    Returns
+    -------
+    tuple of (float, float)
+        The low and the high end, NaN without values.
+
+    Examples
+    --------
+    >>> [round(each, 5) for each in luck.interval(luck.bootstrap(run.fine_returns()).mean(axis=1))]
+    [-0.00013, 0.00043]
+    """
     known = values[np.isfinite(values)]
     if not len(known):
         return NAN, NAN
@@ -181,7 +324,24 @@ def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
 
 
 def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> dict[str, Any]:
-    """Return how likely the result of a `curve` is luck. `trials`, `confidence` and `seed` as in `Results.luck`."""
+    """Return how likely the result of a run is luck.
+
+    Parameters
+    ----------
+    curve : Curve
+        The arrays of the run.
+    trials : int, optional
+        Number of trials that it is the best of (default: all of the project, `toolkit.research.trials`).
+    confidence : float, optional
+        Share of the bootstrap intervals, from 0 to 1 (default: 0.9).
+    seed : int, optional
+        Seed of the bootstrap (default: 7).
+
+    Returns
+    -------
+    dict of str to object
+        The values of `Results.luck`, by name.
+    """
     step = curve.sampling_ms
     _, returns, periods, _ = curve.sampled()
     count = len(returns)
@@ -255,18 +415,51 @@ class Trials:
             return self._file().execute(statement, values).fetchall()
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
-        """Count a run under `key`, with its yearly `sharpe` ratio (default: not measured). A known key counts once."""
+        """Count a run. A known key counts once.
+
+        Parameters
+        ----------
+        key : str
+            Text that distinguishes the run from other trials: its strategy, parameters, settings and data.
+        sharpe : float, optional
+            Yearly Sharpe ratio (default: not measured).
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> research.trials.add("one", 1.5)
+        >>> research.trials.add("other", 0.5)
+        >>> len(research.trials)
+        2
+        """
         if not self._paused.get():
             self._run(_COUNT, (key, sharpe))
 
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
-        """Keep the yearly `sharpe` ratio of a run that was counted under what `key` returns."""
+        """Keep the yearly Sharpe ratio of a run that was counted.
+
+        Parameters
+        ----------
+        key : callable
+            Function that returns the key under which it was counted.
+        sharpe : float
+            Yearly Sharpe ratio. NaN is not kept.
+        """
         if not self._paused.get() and sharpe == sharpe:
             self._run("UPDATE trials SET sharpe = ? WHERE key = ? AND sharpe IS NOT ?", (sharpe, key(), sharpe))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count nothing meanwhile: a sweep counts its points itself."""
+        """Count nothing within the block: a sweep counts its points itself.
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> with research.trials.paused():
+        ...     _ = research.backtest(Cross(fast=4), bars)
+        >>> len(research.trials)
+        0
+        """
         token = self._paused.set(True)
         try:
             yield
@@ -280,18 +473,51 @@ class Trials:
             yield
 
     def variance(self) -> float:
-        """Return the variance of the known yearly Sharpe ratios, 0 with fewer than two."""
+        """Return the variance of the known yearly Sharpe ratios, 0 with fewer than two.
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> research.trials.add("one", 1.5)
+        >>> research.trials.add("other", 0.5)
+        >>> research.trials.variance()
+        0.5
+        """
         rows = self._run("SELECT sharpe FROM trials WHERE sharpe IS NOT NULL ORDER BY number")
         known = [sharpe for (sharpe,) in rows if abs(sharpe) < float("inf")]
         return statistics.variance(known) if len(known) > 1 else 0.0
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a trial, oldest first: key (str), sharpe (float64, yearly, NaN if never measured)."""
+        """Return the trials as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row a trial, oldest first:
+
+            - key: str, strategy, parameters, settings and data
+            - sharpe: float64, yearly Sharpe ratio, NaN if never measured
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> research.trials.add("one", 1.5)
+        >>> research.trials.add("other", 0.5)
+        >>> research.trials.frame().values.tolist()
+        [['one', 1.5], ['other', 0.5]]
+        """
         rows = self._run("SELECT key, sharpe FROM trials ORDER BY number")
         return pd.DataFrame(rows, columns=["key", "sharpe"]).astype({"key": "str", "sharpe": "float64"})
 
     def clear(self) -> None:
-        """Begin again at 0. A file that can't be read is removed."""
+        """Begin again at 0. A file that can't be read is removed.
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> len(research.trials)
+        0
+        """
         self._run("DELETE FROM trials")
         if self.path is not None and not self._run("PRAGMA database_list")[0][2]:  # it is counted in memory
             self.path.unlink(missing_ok=True)
@@ -310,7 +536,3 @@ ON CONFLICT (key) DO UPDATE SET sharpe = excluded.sharpe WHERE excluded.sharpe I
 """
 trials = project_trials = Trials()
 """The trials of the project."""
-
-
-add_examples(globals(), "luck")
-add_examples(Trials, "Trials")

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...worked_examples import add_examples
 from ..market_data import span_ms
 
 __all__ = [
@@ -45,7 +44,19 @@ NUMBERLESS: NDArray[np.int64] = np.zeros(0, dtype="int64")
 
 
 class Sampled(NamedTuple):
-    """Returns at equal distances: their times, themselves, how many there are per year, and their deviation."""
+    """Returns at equal distances.
+
+    Attributes
+    ----------
+    times : array of int64, shape (n,)
+        End of each period, Unix ms.
+    returns : array of float64, shape (n,)
+        Return of each period, a ratio.
+    per_year : float
+        Periods per year of 365 days.
+    spread : float
+        Sample standard deviation of the returns.
+    """
 
     times: Times
     returns: Values
@@ -57,8 +68,24 @@ class Sampled(NamedTuple):
 class Curve:
     """The arrays of a run, enough for every measure. Values that several measures need are computed once.
 
-    `times`, `equity`, `gross` (gross notional, USDC ≥ 0) have one value per point. `symbols` (numbers of the symbols),
-    `signed` (quantities), `prices` and `fees` have one per fill, in order. `funding` is Σ payments (> 0 was received).
+    Parameters
+    ----------
+    times : array of int64, shape (n,)
+        Time of each point, Unix ms, increasing.
+    equity : array of float64, shape (n,)
+        Equity at each point, USDC.
+    gross : array of float64, shape (n,), optional
+        Sum of position notionals at each point, USDC, 0 or above (default: none).
+    symbols : array of int64, optional
+        Number of the symbol of each fill, in order (default: none).
+    signed : array of float64, shape (n,), optional
+        Quantity of each fill, base units, negative for sales (default: none).
+    prices : array of float64, shape (n,), optional
+        Price of each fill, USDC (default: none).
+    fees : array of float64, shape (n,), optional
+        Fee of each fill, USDC, above 0 if paid (default: none).
+    funding : float, optional
+        Sum of funding payments, USDC, above 0 if received (default: 0).
     """
 
     times: Times
@@ -118,11 +145,23 @@ class Curve:
         return found if _positive(found + 1) else np.nan_to_num(found, posinf=0.0, neginf=0.0)
 
     def sampled(self, period: Period = None) -> Sampled:
-        """Return the returns of the equity sampled every `period`: the last value known at each edge."""
+        """Return the returns of the equity, sampled at equal distances: the last value known at each edge.
+
+        Parameters
+        ----------
+        period : str or Timedelta, optional
+            Spacing of the returns, such as "1D" (default: `sampling_ms`).
+        """
         return self.sampled_every(self.sampling_ms if period is None else span_ms(period, "period"))
 
     def sampled_every(self, step_ms: int) -> Sampled:
-        """Return `sampled` for a period in ms."""
+        """Return `sampled` for a period in ms.
+
+        Parameters
+        ----------
+        step_ms : int
+            Spacing of the returns, ms. 0 gives no returns.
+        """
         if step_ms not in self._sampled:
             times, returns = self._returns(step_ms)
             per_year = YEAR_MS / step_ms if step_ms > 0 else NAN
@@ -142,7 +181,13 @@ class Curve:
         return edges[1:][known], returns[known]
 
     def periods_ms(self, most: int) -> int:
-        """Return a multiple of the usual spacing, ms, that cuts the time into at most about `most` periods."""
+        """Return a multiple of the usual spacing, ms, that cuts the time into at most about so many periods.
+
+        Parameters
+        ----------
+        most : int
+            Number of periods.
+        """
         return self.spacing_ms * max(1, math.ceil(self.elapsed_ms / self.spacing_ms / most)) if self.spacing_ms else 0
 
 
@@ -150,59 +195,181 @@ Equity = pd.Series | Curve
 
 
 def total_return(equity: Equity) -> float:
-    """Return E_end / E_start − 1 of `equity`."""
+    """Return E_end / E_start − 1.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    float
+        Ratio (0.1 is 10 %), NaN without equity at the start.
+
+    Examples
+    --------
+    >>> round(metrics.total_return(run.growth), 4)
+    0.0258
+    """
     values = _curve(equity).equity
     return float(values[-1] / values[0] - 1) if len(values) and values[0] > 0 else NAN
 
 
 def annual_return(equity: Equity) -> float:
-    """Return the compound yearly growth of `equity`: (E_end / E_start) ^ (year / elapsed) − 1, or −1 without a rest."""
+    """Return the compound yearly growth: (E_end / E_start) ^ (year / elapsed) − 1.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    float
+        Ratio, −1 if nothing is left, NaN if no time passes.
+
+    Examples
+    --------
+    >>> round(metrics.annual_return(run.growth), 4)
+    2.051
+    """
     curve = _curve(equity)
     total = total_return(curve)
     if math.isnan(total) or curve.elapsed_ms <= 0:
         return NAN
     if total <= -1:
         return -1.0
+    # Logarithms, because the power of a short run with a large return would overflow.
     exponent = YEAR_MS / curve.elapsed_ms * math.log1p(total)
     return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
 
 
 def sampling_period(equity: Equity) -> pd.Timedelta:
-    """Return the spacing at which the risk of `equity` is measured.
+    """Return the spacing at which risk is measured.
 
-    A day for runs of 30 days or more, an hour for 2 days or more, else that of the data. Never finer than the data.
+    It is a day for runs of 30 days or more, an hour for 2 days or more, else that of the data. It is never finer than
+    the data.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    Timedelta
+        Spacing of the returns.
+
+    Examples
+    --------
+    >>> metrics.sampling_period(run.growth)
+    Timedelta('0 days 01:00:00')
     """
     return pd.Timedelta(_curve(equity).sampling_ms, unit="ms")
 
 
 def sampled_returns(equity: Equity, period: Period = None) -> pd.Series[float]:
-    """Return r_k = E_k / E_(k−1) − 1 of `equity` sampled every `period` (the last value known at each edge).
+    """Return r_k = E_k / E_(k−1) − 1 of equity sampled at equal distances: the last value known at each edge.
 
-    The first sample is the start itself. `period` is a span (default: `sampling_period(equity)`).
+    The first sample is the start itself.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+
+    Returns
+    -------
+    Series of float
+        Return of each period, a ratio, under the end of the period (UTC).
+
+    Examples
+    --------
+    >>> metrics.sampled_returns(run.growth, "1D").round(4).tolist()[:3]
+    [-0.0067, 0.0185, 0.0049]
     """
     found = _curve(equity).sampled(period)
     return pd.Series(found.returns, index=pd.to_datetime(found.times, unit="ms", utc=True))
 
 
 def volatility(equity: Equity, period: Period = None) -> float:
-    """Return yearly volatility of `equity` sampled every `period`: std(r, ddof=1) · sqrt(periods per year)."""
+    """Return yearly volatility: std(r, ddof=1) · sqrt(periods per year).
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+
+    Returns
+    -------
+    float
+        Ratio per year, NaN with fewer than two returns.
+
+    Examples
+    --------
+    >>> round(metrics.volatility(run.growth), 3)
+    0.287
+    """
     found = _curve(equity).sampled(period)
     return found.spread * math.sqrt(found.per_year)
 
 
 def sharpe(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / std(r, ddof=1) · sqrt(periods per year) of `equity`, f = `risk_free` / periods per year.
+    """Return the yearly Sharpe ratio: mean(r − f) / std(r, ddof=1) · sqrt(periods per year).
 
-    `period` is the spacing of the returns, a span (default: `sampling_period(equity)`), `risk_free` a yearly rate.
+    f is `risk_free` / periods per year.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+    risk_free : float, optional
+        Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+
+    Returns
+    -------
+    float
+        Yearly ratio, NaN without variation.
+
+    Examples
+    --------
+    >>> round(metrics.sharpe(run.growth), 2)
+    4.03
     """
     found = _curve(equity).sampled(period)
     return ratio(found.returns, found.spread, risk_free / found.per_year) * math.sqrt(found.per_year)
 
 
 def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> float:
-    """Return mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods per year): only losses count as risk.
+    """Return the yearly Sortino ratio, for which only losses count as risk.
 
-    `equity`, `period` and `risk_free` as in `sharpe`.
+    It is mean(r − f) / sqrt(mean(min(r − f, 0)²)) · sqrt(periods per year).
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+    risk_free : float, optional
+        Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+
+    Returns
+    -------
+    float
+        Yearly ratio, NaN without losses.
+
+    Examples
+    --------
+    >>> round(metrics.sortino(run.growth), 2)
+    5.93
     """
     found = _curve(equity).sampled(period)
     excess = found.returns - risk_free / found.per_year
@@ -214,18 +381,66 @@ def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> fl
 
 
 def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
-    """Return E_t / max(E_s, s ≤ t) − 1 of `equity` for every t: 0 at a high, −0.2 at 20 % below the last one."""
+    """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a high, −0.2 at 20 % below the last one.
+
+    Parameters
+    ----------
+    equity : Series
+        Equity in USDC over an increasing UTC index.
+
+    Returns
+    -------
+    Series of float
+        Ratio of 0 or below, on the same index.
+
+    Examples
+    --------
+    >>> metrics.drawdown(run.growth).round(4).tolist()[-3:]
+    [-0.0187, -0.0204, -0.0096]
+    """
     return pd.Series(_curve(equity).depths, index=equity.index, name="drawdown")
 
 
 def max_drawdown(equity: Equity) -> float:
-    """Return the deepest drawdown, a number ≤ 0, on every point of the curve `equity`."""
+    """Return the deepest drawdown of all points.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    float
+        Ratio of 0 or below (−0.2 is 20 % below the last high).
+
+    Examples
+    --------
+    >>> round(metrics.max_drawdown(run.growth), 4)
+    -0.0204
+    """
     depths = _curve(equity).depths
     return float(np.fmin.reduce(depths)) if len(depths) else NAN
 
 
 def longest_drawdown(equity: Equity) -> pd.Timedelta:
-    """Return the longest time from a high of `equity` until it is reached again (or the end), 0 without a fall."""
+    """Return the longest time from a high until it is reached again, or until the end.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    Timedelta
+        Length of time, 0 without a fall.
+
+    Examples
+    --------
+    >>> metrics.longest_drawdown(run.growth)
+    Timedelta('2 days 04:00:00')
+    """
     curve = _curve(equity)
     ends = np.flatnonzero(curve.equity >= curve.highs)
     fallen = len(ends) > 0 and ends[-1] != len(curve.equity) - 1
@@ -239,26 +454,94 @@ def longest_drawdown(equity: Equity) -> pd.Timedelta:
 
 
 def calmar(equity: Equity) -> float:
-    """Return annual return / |max drawdown| of `equity`."""
+    """Return annual return / abs(max drawdown).
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    float
+        Ratio, NaN without a drawdown.
+
+    Examples
+    --------
+    >>> round(metrics.calmar(run.growth), 2)
+    100.68
+    """
     curve = _curve(equity)
     deepest = max_drawdown(curve)
     return annual_return(curve) / -deepest if deepest < 0 else NAN
 
 
 def turnover(fills: pd.DataFrame | Curve, equity: Equity) -> float:
-    """Return Σ |value of `fills`| / time-weighted mean `equity`: how often the capital was traded."""
+    """Return Σ abs(value of fills) / time-weighted mean equity: how often the capital was traded.
+
+    Parameters
+    ----------
+    fills : DataFrame or Curve
+        Frame of `Results.fills`, or the arrays of a run.
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+
+    Returns
+    -------
+    float
+        Number of times, NaN without equity.
+
+    Examples
+    --------
+    >>> round(metrics.turnover(run.fills, run.equity["equity"]), 2)
+    15.69
+    """
     traded = add(np.abs(fills.signed * fills.prices)) if isinstance(fills, Curve) else fills["value"].sum()
     mean = time_weighted(equity)
     return float(traded / mean) if mean > 0 else NAN
 
 
 def time_in_market(notional: pd.Series[float]) -> float:
-    """Return the share of time in which |`notional`| > 0. A point counts until the next one."""
+    """Return the share of time in which there is a position. A point counts until the next one.
+
+    Parameters
+    ----------
+    notional : Series of float
+        Notional of the positions in USDC over an increasing UTC index.
+
+    Returns
+    -------
+    float
+        Ratio from 0 to 1.
+
+    Examples
+    --------
+    >>> metrics.time_in_market(run.exposure["gross"])
+    0.895
+    """
     return time_weighted((notional.abs() > 0).astype("float64"))
 
 
 def time_weighted(values: Equity) -> float:
-    """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start) of `values`, the plain mean where no time passes."""
+    """Return the mean of values by how long each lasts, the plain mean if no time passes.
+
+    It is Σ x_k·(t_(k+1) − t_k) / (t_end − t_start).
+
+    Parameters
+    ----------
+    values : Series or Curve
+        Values over an increasing UTC index, or the arrays of a run, whose equity is taken.
+
+    Returns
+    -------
+    float
+        Mean, in the unit of the values.
+
+    Examples
+    --------
+    >>> round(metrics.time_weighted(run.exposure["gross"]), 2)
+    5589.85
+    """
     curve = _curve(values)
     return _mean(curve.equity, curve.lasting)
 
@@ -272,11 +555,34 @@ ROUND_TRIPS = {
 
 
 def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return one row of `fills` for each position from flat to flat of each symbol. A flip ends one and begins another.
+    """Return each position from flat to flat of each symbol. A flip ends one and begins another.
 
-    Columns: symbol, side (LONG or SHORT), opened, closed (UTC), quantity (total opened), entry_price, exit_price
-    (averages), gross (before fees), fees, net = gross − fees. Amounts are USDC. A flip's fee is split by quantity. A
-    position open at the end is left out, and so is funding, which belongs to time rather than to trades.
+    A flip's fee is split by quantity. A position open at the end is left out, and so is funding, which belongs to time
+    rather than to trades.
+
+    Parameters
+    ----------
+    fills : DataFrame
+        Frame of `Results.fills`.
+
+    Returns
+    -------
+    DataFrame
+        One row a round trip, in the order in which they ended:
+
+        - symbol: str
+        - side: str, LONG or SHORT
+        - opened, closed: datetime64[ms, UTC]
+        - quantity: float64, total opened, base units
+        - entry_price, exit_price: float64, averages, USDC
+        - gross: float64, profit before fees, USDC
+        - fees: float64, USDC
+        - net: float64, gross − fees, USDC
+
+    Examples
+    --------
+    >>> metrics.round_trips(run.fills)["side"].value_counts().to_dict()
+    {'LONG': 6, 'SHORT': 6}
     """
     found = [np.zeros((9, 0))]
     for trips in _trips(_fill_arrays(fills)):
@@ -305,20 +611,70 @@ def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
 
 
 def hit_rate(trips: pd.DataFrame | Values) -> float:
-    """Return the share of round `trips` with net > 0."""
+    """Return the share of round trips with a profit after fees.
+
+    Parameters
+    ----------
+    trips : DataFrame or array of float64
+        Frame of `round_trips`, or the net profit of each trip, USDC.
+
+    Returns
+    -------
+    float
+        Ratio from 0 to 1, NaN without trips.
+
+    Examples
+    --------
+    >>> round(metrics.hit_rate(run.round_trips), 3)
+    0.583
+    """
     net = _net(trips)
     return int(np.count_nonzero(net > 0)) / len(net) if len(net) else NAN
 
 
 def profit_factor(trips: pd.DataFrame | Values) -> float:
-    """Return Σ net of winners / |Σ net of losers| of round `trips`. NaN without losers."""
+    """Return Σ net of winners / Σ abs(net of losers).
+
+    Parameters
+    ----------
+    trips : DataFrame or array of float64
+        Frame of `round_trips`, or the net profit of each trip, USDC.
+
+    Returns
+    -------
+    float
+        Ratio, NaN without losers.
+
+    Examples
+    --------
+    >>> round(metrics.profit_factor(run.round_trips), 3)
+    1.983
+    """
     net = _net(trips)
     lost = -float(add(net[net < 0]))
     return float(add(net[net > 0])) / lost if lost > 0 else NAN
 
 
 def fee_share(net_profit: float, fees: float) -> float:
-    """Return `fees` / (`net_profit` + fees), both in USDC. NaN without a profit before fees."""
+    """Return the part of the profit that fees took: fees / (net profit + fees).
+
+    Parameters
+    ----------
+    net_profit : float
+        Profit after fees, USDC.
+    fees : float
+        Fees, USDC.
+
+    Returns
+    -------
+    float
+        Ratio, NaN without a profit before fees.
+
+    Examples
+    --------
+    >>> metrics.fee_share(net_profit=300.0, fees=100.0)
+    0.25
+    """
     before = net_profit + fees
     return fees / before if before > 0 else NAN
 
@@ -332,19 +688,50 @@ def summary(
     period: Period = None,
     risk_free: float = 0.0,
 ) -> pd.Series[Any]:
-    """Return every measure of this module as a Series. Amounts are USDC.
+    """Return every measure of this module. The frames are those of `Results`.
 
-    equity, fills, period, risk_free: as in the measures above. The frames are those of `Results`.
-    funding: positive when received, negative when paid.
-    notional: gross position notional (≥ 0) on the index of `equity`. `leverage_mean` and `leverage_max` are notional
-        / equity.
+    Parameters
+    ----------
+    equity : Series
+        Equity in USDC over an increasing UTC index.
+    fills : DataFrame
+        Frame of `Results.fills`.
+    funding : DataFrame
+        Frame of `Results.funding`. Its payments are positive when received, negative when paid.
+    notional : Series of float
+        Sum of position notionals, USDC, 0 or above, on the index of `equity`. `leverage_mean` and `leverage_max` are
+        notional / equity.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+    risk_free : float, optional
+        Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+
+    Returns
+    -------
+    Series
+        Measures by name. Amounts are USDC, ratios plain numbers, times UTC.
+
+    Examples
+    --------
+    >>> metrics.summary(run.growth, run.fills, run.funding, run.exposure["gross"])["round_trips"]
+    12
     """
     found = measure(curve_of(equity, fills, funding, notional), period, risk_free)
     return pd.Series(found, dtype="object", name="metrics")
 
 
 def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict[str, Any]:
-    """Return what `summary` does, of the arrays of a run, as a plain mapping."""
+    """Return what `summary` does, of the arrays of a run, as a plain mapping.
+
+    Parameters
+    ----------
+    curve : Curve
+        The arrays of the run.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+    risk_free : float, optional
+        Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+    """
     times, equity = curve.times, curve.equity
     known = len(equity) > 0
     net = trip_profits(curve)
@@ -386,7 +773,20 @@ COLUMN_MEASURES = ("total_return", "volatility", "sharpe", "max_drawdown")
 
 # Second form: measures of an equity curve
 def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
-    """Return the `COLUMN_MEASURES` of many runs over the same times: `equity` has one column a run."""
+    """Return the `COLUMN_MEASURES` of many runs over the same times.
+
+    Parameters
+    ----------
+    times : array of int64, shape (n,)
+        Time of each point, Unix ms, increasing.
+    equity : array of float64, shape (n, runs)
+        Equity at each point, USDC, one column a run.
+
+    Returns
+    -------
+    dict of str to array
+        One value a run under the name of each measure.
+    """
     sampled = Curve(times, np.ones(len(times))).sampled()
     rows = np.searchsorted(times, np.append(times[0], sampled.times), side="right") - 1
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -411,19 +811,43 @@ def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
 
 
 def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]) -> Curve:
-    """Return the frames of a run as arrays."""
+    """Return the frames of a run as arrays.
+
+    Parameters
+    ----------
+    equity : Series
+        Equity in USDC over an increasing UTC index.
+    fills : DataFrame
+        Frame of `Results.fills`.
+    funding : DataFrame
+        Frame of `Results.funding`.
+    notional : Series of float
+        Sum of position notionals, USDC, 0 or above, on the index of `equity`.
+    """
     curve, paid = _curve(equity), float(funding["payment"].sum())
     return replace(_fill_arrays(fills), times=curve.times, equity=curve.equity, gross=_values(notional), funding=paid)
 
 
 def trip_profits(curve: Curve) -> Values:
-    """Return the net of each position from flat to flat, symbol by symbol. See `round_trips`."""
+    """Return the net of each position from flat to flat, symbol by symbol. See `round_trips`.
+
+    Parameters
+    ----------
+    curve : Curve
+        The arrays of the run.
+    """
     found = [trips.nets for trips in _trips(curve)]
     return np.concatenate(found) if found else NOTHING
 
 
 def deviation(returns: Values) -> float:
-    """Return the sample standard deviation, with n − 1. NaN of less than two returns."""
+    """Return the sample standard deviation, with n − 1. NaN of fewer than two returns.
+
+    Parameters
+    ----------
+    returns : array of float64, shape (n,)
+        Returns of each period, ratios.
+    """
     if len(returns) < 2:
         return NAN
     around = returns - add(returns) / len(returns)
@@ -431,7 +855,17 @@ def deviation(returns: Values) -> float:
 
 
 def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
-    """Return the Sharpe ratio of one period, NaN without variation. `spread` is the deviation of the returns."""
+    """Return the Sharpe ratio of one period, NaN without variation.
+
+    Parameters
+    ----------
+    returns : array of float64, shape (n,)
+        Returns of each period, ratios.
+    spread : float
+        Standard deviation of the returns.
+    risk_free : float, optional
+        Rate of a riskless investment of one period, a ratio (default: 0).
+    """
     mean = float(add(returns)) / len(returns) if len(returns) else 0.0
     if not spread > 1e-12 * abs(mean):
         return NAN  # all variation is rounding
@@ -455,7 +889,15 @@ class _Trips(NamedTuple):
     lasts: NDArray[np.int64]
 
     def total(self, amounts: Values, carried: Values | None = None) -> Values:
-        """Return the sum of each trip. `carried` are the parts of ending fills that belong to the next trip."""
+        """Return the sum of each trip.
+
+        Parameters
+        ----------
+        amounts : array of float64, shape (n,)
+            Amount of each fill, in any unit.
+        carried : array of float64, shape (n,), optional
+            Parts of ending fills that belong to the next trip, one a fill (default: none).
+        """
         found: Values = np.add.reduceat(amounts[: self.lasts[-1] + 1], self.firsts)
         if carried is not None:
             found[1:] += carried[self.lasts[:-1]]
@@ -526,6 +968,3 @@ def _over(values: Values, base: Values) -> Values:
 def _positive(values: Values) -> bool:
     """Return whether all are positive numbers, as in most runs, so that special cases can be skipped."""
     return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
-
-
-add_examples(globals(), "metrics")

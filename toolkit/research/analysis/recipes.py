@@ -26,7 +26,15 @@ class Repeatable(Protocol):
         """How it was made."""
 
     def keep_recipe(self, recipe: Any, described: Mapping[str, Any]) -> None:
-        """Keep how it was made."""
+        """Keep how it was made.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            Function and arguments that make it again.
+        described : mapping of str to object
+            The arguments as JSON can keep them, by name.
+        """
 
 
 COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
@@ -38,13 +46,27 @@ R = TypeVar("R", bound=Repeatable)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A function that makes Results, and its arguments by name. Frames among them are copies."""
+    """A function that makes Results, and its arguments.
+
+    Parameters
+    ----------
+    function : callable
+        Function that returns Results.
+    arguments : mapping of str to object
+        Arguments by name. Frames among them are copies.
+    """
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
 
     def run(self, changes: Mapping[str, Any]) -> Any:
-        """Call the function again, with some arguments changed."""
+        """Call the function again, with some arguments changed.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            Arguments to change, by name.
+        """
         return self.function(**{**self.arguments, **changes})
 
     def pack(self) -> bytes:
@@ -57,15 +79,33 @@ class Recipe:
 
 @dataclass(frozen=True)
 class PackedRecipe:
-    """A recipe that Python version `python` saved. It is unpickled, which runs code, only when it is used."""
+    """A recipe that was saved. It is unpickled, which runs code, only when it is used.
+
+    Parameters
+    ----------
+    packed : bytes
+        Pickled recipe.
+    python : str
+        Version of Python that saved it, such as "3.12".
+    """
 
     packed: bytes
     python: str
 
     def run(self, changes: Mapping[str, Any]) -> Any:
-        """Unpack it, and call its function again. Raises ToolkitError in another version of Python.
+        """Unpack it, and call its function again.
 
-        Its bytecode is that of the version that saved it. Another version can crash on it, or behave differently.
+        The bytecode is that of the version that saved it. Another version can crash on it, or behave differently.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            Arguments to change, by name.
+
+        Raises
+        ------
+        ToolkitError
+            In another version of Python.
         """
         import cloudpickle
 
@@ -82,12 +122,24 @@ class PackedRecipe:
 
 @dataclass(frozen=True)
 class NotRepeatable:
-    """Stands for the recipe of a run that can't be made again."""
+    """Stands for the recipe of a run that can't be made again.
+
+    Parameters
+    ----------
+    reason : str
+        Why it can't, as part of an error's sentence.
+    """
 
     reason: str
 
     def run(self, changes: Mapping[str, Any]) -> Any:
-        """Raise ToolkitError with the reason."""
+        """Raise ToolkitError with the reason.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            Arguments to change, by name. They are not used.
+        """
         raise ToolkitError(f"this run can't be made again: {self.reason}")
 
     def pack(self) -> bytes:
@@ -99,6 +151,16 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     """Keep the arguments of each call with its Results, for `rerun`, and describe them in their settings.
 
     A `session` among them holds keys and the state of a venue. Such a run has its own recipe: a backtest on its bars.
+
+    Parameters
+    ----------
+    function : callable
+        Function that returns Results.
+
+    Returns
+    -------
+    callable
+        Function with the same signature.
     """
     signature = inspect.signature(function)
     further = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), "")

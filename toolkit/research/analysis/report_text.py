@@ -11,7 +11,13 @@ import pandas as pd
 
 
 def percent(value: float) -> str:
-    """Return a ratio as percent. A small one keeps two digits."""
+    """Return a ratio as percent. A small one keeps two digits.
+
+    Parameters
+    ----------
+    value : float
+        Ratio (0.01 is 1 %). NaN is shown as a dash.
+    """
     if math.isnan(value):
         return "–"
     shown = f"{value:,.2%}" if abs(value) < 100 else f"{value:.1e}"
@@ -19,18 +25,36 @@ def percent(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with two decimals."""
+    """Return a number with two decimals.
+
+    Parameters
+    ----------
+    value : float
+        Number of any unit. NaN is shown as a dash.
+    """
     return "–" if math.isnan(value) else minus(f"{value:,.2f}")
 
 
 def usdc(value: float) -> str:
-    """Return an amount of USDC. One below a cent keeps its digits."""
+    """Return an amount of USDC. One below a cent keeps its digits.
+
+    Parameters
+    ----------
+    value : float
+        USDC. NaN is shown as a dash.
+    """
     decimals = 2 if abs(value) >= 0.01 or abs(value) < 1e-6 else 6
     return "–" if math.isnan(value) else minus(f"{value:,.{decimals}f} USDC")
 
 
 def duration(value: Any) -> str:
-    """Return a length of time in minutes, hours, days or years."""
+    """Return a length of time in minutes, hours, days or years.
+
+    Parameters
+    ----------
+    value : Timedelta
+        Length of time. NaT is shown as a dash.
+    """
     if pd.isna(value):
         return "–"
     days = value / pd.Timedelta(days=1)
@@ -42,7 +66,13 @@ def duration(value: Any) -> str:
 
 
 def minus(text: str) -> str:
-    """Return a number's text with a typographic minus sign."""
+    """Return a number's text with a typographic minus sign.
+
+    Parameters
+    ----------
+    text : str
+        Formatted number, with a hyphen if it is negative.
+    """
     return text.replace("-", "\u2212")
 
 
@@ -77,14 +107,26 @@ MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def readable(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return measures by name as people read them. Values that are not measures stay unchanged."""
+    """Return measures by name as people read them. Values that are not measures stay unchanged.
+
+    Parameters
+    ----------
+    values : Series
+        Measures by name, as `metrics.summary` or `Results.luck` returns them.
+    """
     known = {name: MEASURES.get(str(name), (str(name), lambda value: value)) for name in values.index}
     found = {known[name][0]: known[name][1](value) for name, value in values.items()}
     return pd.Series(found, dtype="object", name=values.name)
 
 
 def first_screen(run: Any) -> str:
-    """Return what came out of a run and how far to trust it: a sentence and six cards, as HTML."""
+    """Return what came out of a run and how far to trust it: a sentence and six cards, as HTML.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    """
     measured, luck, audited = run.metrics(), run.luck(), run.audited_in_short()
     shown = {**readable(measured), **readable(luck)}
     costs = measured["fees"] - measured["funding"]

@@ -18,7 +18,6 @@ from ...returns import CAPITAL_FLOWS, growth
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
 from ...stored.writing import write_file
-from ...worked_examples import add_examples
 from ..market_data import time_index
 from . import metrics as formulas
 from .luck import assess, trials
@@ -76,9 +75,14 @@ NOT_KEPT = NotRepeatable("how it was made was not kept")
 
 
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
-    """Return `rows` (tuples, or a mapping of columns) as a frame with exactly the columns and dtypes of `schema`.
+    """Return rows as a frame with exactly the columns and dtypes of a schema.
 
-    Integer times are Unix ms.
+    Parameters
+    ----------
+    rows : sequence of tuple or mapping
+        Rows, or a mapping of columns. Integer times are Unix ms.
+    schema : mapping of str to str
+        Dtype of each column, such as `FILLS`.
     """
     if not isinstance(rows, Mapping) and not len(rows):
         return _empty(tuple(schema.items())).copy()
@@ -103,7 +107,13 @@ def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -
 
 
 def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.DataFrame:
-    """Return what `ctx.record` kept: index time, one column a name, the last values of each time."""
+    """Return what `ctx.record` kept: index `time`, one column a name, the last values of each time.
+
+    Parameters
+    ----------
+    records : sequence of (int, mapping of str to float)
+        Values by name, each with its time in Unix ms.
+    """
     if not records:
         return pd.DataFrame()
     table = pd.DataFrame([values for _, values in records], index=time_index([time_ms for time_ms, _ in records]))
@@ -129,14 +139,34 @@ class ResultsSource(Protocol):
 class Results:
     """The results of a run: frames of floats with UTC times, whose columns are the schemas of this module.
 
-    Attributes:
-        name, params: the strategy's name and its parameters.
-        settings, recipe: settings of the run (models, seed, fees …), and how it can be made again.
-        equity: index time, columns of EQUITY. The first row is the state before the first fill.
-        positions: index as `equity`, one column a symbol: signed quantity.
-        marks: index as `equity`, one column a symbol: its mark price.
-        fills, orders, funding, transfers, events: columns of FILLS, ORDERS, FUNDING, TRANSFERS, EVENTS.
-        records: what the strategy recorded with `ctx.record(name=value)`: index time, one column a name.
+    Parameters
+    ----------
+    name : str
+        Name of the strategy.
+    equity : DataFrame
+        Index `time`, columns of `EQUITY`, USDC. The first row is the state before the first fill.
+    positions : DataFrame
+        Index as `equity`, one column a symbol: signed quantity, base units.
+    marks : DataFrame
+        Index as `equity`, one column a symbol: its mark price, USDC.
+    fills : DataFrame, optional
+        Columns of `FILLS`, one row a fill (default: none).
+    orders : DataFrame, optional
+        Columns of `ORDERS`, one row an order (default: none).
+    funding : DataFrame, optional
+        Columns of `FUNDING`, one row a settlement of a position (default: none).
+    transfers : DataFrame, optional
+        Columns of `TRANSFERS`, one row another change of the balance (default: none).
+    events : DataFrame, optional
+        Columns of `EVENTS`: liquidations, rejections, stops, errors (default: none).
+    records : DataFrame, optional
+        Values that the strategy kept with `ctx.record(name=value)`: index `time`, one column a name (default: none).
+    params : mapping of str to object, optional
+        Parameters of the strategy by name (default: none).
+    settings : mapping of str to object, optional
+        Settings of the run: models, seed, fees and others (default: none).
+    recipe : Recipe, PackedRecipe or NotRepeatable, optional
+        How it can be made again (default: it can't).
     """
 
     name: str
@@ -158,7 +188,19 @@ class Results:
         """Return Results whose frames are made when they are first read.
 
         A sweep reads only the measures of its runs, and making frames would take it longer than the runs themselves.
+
+        Parameters
+        ----------
+        source : ResultsSource
+            The data of the run, with one method for each frame.
+        name : str
+            Name of the strategy.
+        params : mapping of str to object
+            Parameters of the strategy by name.
+        settings : mapping of str to object
+            Settings of the run by name.
         """
+        # The constructor wants frames. They are made by `__getattr__` when they are first read.
         made = cls.__new__(cls)
         made.__dict__.update(name=name, params=params, settings=settings, recipe=NOT_KEPT, _source=source)
         return made
@@ -185,7 +227,15 @@ class Results:
         return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
 
     def keep_recipe(self, recipe: Recipe | PackedRecipe | NotRepeatable, described: Mapping[str, Any]) -> None:
-        """Keep the `recipe` of this run, and add the arguments as `described` to `settings`."""
+        """Keep the recipe of this run, and add its arguments to `settings`.
+
+        Parameters
+        ----------
+        recipe : Recipe, PackedRecipe or NotRepeatable
+            How the run can be made again.
+        described : mapping of str to object
+            The arguments as JSON can keep them, by name.
+        """
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
         trials.add(self._trial())
@@ -197,11 +247,31 @@ class Results:
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        `changes` are arguments of `backtest`, such as `run.rerun(fees=("0", "0"))`. A live run, or one on your session,
-        is made again as a backtest on the bars that it received. `rerun(data=events)` takes other data. A run that was
-        loaded from a folder runs the code that was saved with it: repeat only runs whose origin you trust.
-        Warns where the same run has other fills: its strategy is not deterministic. Raises ToolkitError where nothing
-        was kept.
+        A live run, or one on your session, is made again as a backtest on the bars that it received.
+        `rerun(data=events)` takes other data. A run that was loaded from a folder runs the code that was saved with it:
+        repeat only runs whose origin you trust.
+
+        Warns if the same run has other fills: its strategy is not deterministic.
+
+        Parameters
+        ----------
+        **changes : object
+            Arguments of `backtest` to change, such as `run.rerun(fees=("0", "0"))`.
+
+        Returns
+        -------
+        Results
+            The new run.
+
+        Raises
+        ------
+        ToolkitError
+            If nothing was kept, or another version of Python saved it.
+
+        Examples
+        --------
+        >>> float(run.rerun(fees=("0", "0")).fills["fee"].sum())
+        0.0
         """
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
@@ -210,12 +280,33 @@ class Results:
         return made
 
     def audit(self) -> pd.DataFrame:
-        """Return what may be wrong with the run, one row per check: found (boolean, NA: not known), detail.
+        """Return what may be wrong with the run.
 
-        Checks: "rejected" orders, "look-ahead", "ties" and "queue" (fills with 1 ns more latency, and under each queue
-        model), "gaps" in the data, "volume" (more filled than the bar's), "trials". For "look-ahead" the run is made
-        again on data that ends at some of its orders. A peek at less than the latency is not found. The audit makes
-        the run about a dozen times. The repr and the report then show the findings.
+        The checks are:
+
+        - "rejected": orders that were rejected
+        - "look-ahead": the run is made again on data that ends at some of its orders. A peek at less than the latency
+          is not found.
+        - "ties": fills with 1 ns more latency
+        - "queue": fills under each queue model
+        - "gaps": gaps in the data
+        - "volume": fills larger than the bar's volume
+        - "trials": how many there were
+
+        The audit makes the run about a dozen times. The repr and the report then show the findings.
+
+        Returns
+        -------
+        DataFrame
+            One row a check, with the index `check`:
+
+            - found: boolean, NA if it is not known
+            - detail: str, what was found
+
+        Examples
+        --------
+        >>> run.audit().loc["look-ahead", "detail"]
+        'none at 11 orders'
         """
         from .audit import audit
 
@@ -289,16 +380,46 @@ class Results:
         return table
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
-        """Return the measures as a Series. `toolkit.research.metrics` has their formulas.
+        """Return the measures. `toolkit.research.metrics` has their formulas.
 
-        `period` is the spacing of returns, a span, and `risk_free` a yearly rate as a ratio, as in `metrics.sharpe`.
+        Parameters
+        ----------
+        period : str or Timedelta, optional
+            Spacing of the returns, such as "1D" (default: that of `metrics.sampling_period`).
+        risk_free : float, optional
+            Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+
+        Returns
+        -------
+        Series
+            Measures by name, see `metrics.summary`. Amounts are USDC.
+
+        Examples
+        --------
+        >>> run.metrics()[["sharpe", "max_drawdown"]].astype(float).round(3).to_dict()
+        {'sharpe': 4.03, 'max_drawdown': -0.02}
         """
         return pd.Series(self.measures(period, risk_free), dtype="object", name="metrics")
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
         """Return what `metrics` does as a plain mapping. A sweep of many runs takes it, because it makes no frame.
 
-        `period` and `risk_free` are those of `metrics`.
+        Parameters
+        ----------
+        period : str or Timedelta, optional
+            Spacing of the returns, such as "1D" (default: that of `metrics.sampling_period`).
+        risk_free : float, optional
+            Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
+
+        Returns
+        -------
+        dict of str to object
+            Measures by name, see `metrics.summary`.
+
+        Examples
+        --------
+        >>> round(run.measures()["total_return"], 4)
+        0.0258
         """
         found = measure(self._curve(), period, risk_free)
         if period is None and not risk_free:
@@ -306,19 +427,57 @@ class Results:
         return found
 
     def fine_returns(self, most: int = 512) -> Values:
-        """Return the returns of the run in at most about `most` equal periods, for measures of overfitting."""
+        """Return the returns of the run in equal periods, for measures of overfitting.
+
+        Parameters
+        ----------
+        most : int, optional
+            Number of periods that is exceeded by rounding only (default: 512).
+
+        Returns
+        -------
+        array of float64, shape (n,)
+            Return of each period, a ratio.
+
+        Examples
+        --------
+        >>> len(run.fine_returns())
+        200
+        """
         curve = self._curve()
         return curve.sampled_every(curve.periods_ms(most)).returns
 
     def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
-        """Return how likely this result is luck, as a Series. `toolkit.research.luck` has the formulas and sources.
+        """Return how likely this result is luck. `toolkit.research.luck` has the formulas and sources.
 
-        The Series has sharpe (yearly) and total return, with their bootstrap intervals (`confidence`, from
-        `seed`). Observations, period, skew and kurtosis are those of the sampled returns. The probabilities that the
-        true Sharpe ratio is above 0 are probabilistic_sharpe, of one trial, and deflated_sharpe, of the best of
-        `trials` (default: all of this project, `toolkit.research.trials`). The best of them would show
-        expected_max_sharpe without skill. After min_track_record this ratio would be above 0 with a probability of
-        95 %. The time observed is track_record.
+        Parameters
+        ----------
+        trials : int, optional
+            Number of trials that this run is the best of (default: all of this project, `toolkit.research.trials`).
+        confidence : float, optional
+            Share of the bootstrap intervals, from 0 to 1 (default: 0.9).
+        seed : int, optional
+            Seed of the bootstrap (default: 7).
+
+        Returns
+        -------
+        Series
+            The values are:
+
+            - sharpe, sharpe_low, sharpe_high: yearly Sharpe ratio and its bootstrap interval
+            - return_low, return_high: bootstrap interval of the total return, ratios
+            - observations, period, skew, kurtosis: of the sampled returns
+            - probabilistic_sharpe: probability that the true Sharpe ratio is above 0, as the only trial
+            - trials: how many there were
+            - expected_max_sharpe: yearly Sharpe ratio that the best of them would show without skill
+            - deflated_sharpe: probability that the true Sharpe ratio is above 0, as the best of the trials
+            - min_track_record: time after which this ratio would be above 0 with a probability of 95 %
+            - track_record: time observed
+
+        Examples
+        --------
+        >>> run.luck(trials=10)[["probabilistic_sharpe", "observations"]].astype(float).round(3).to_dict()
+        {'probabilistic_sharpe': 0.728, 'observations': 200.0}
         """
         self.measures()  # so that this run is among the project's measured trials
         return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
@@ -338,15 +497,35 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        path: where to write. Ending in .html: an interactive page that needs no network. It shows the result, how
-            far to trust it, price with trades, equity with buy and hold, drawdown, exposure, rolling measures, months,
-            costs, round trips and luck. Its figures need Plotly's script, which is written once into the folder, or
-            with `page().save(path, alone=True)` into the page. Ending in .png, .svg or .pdf: a picture. Without one: a
-            matplotlib Figure with equity, drawdown, exposure, attribution and measures.
-        against: runs to compare, in the page (default: none).
-        dark: True for dark colours of the picture (default: False).
+        The page shows the result and how far to trust it, price with trades, and equity with buy and hold. It also
+        shows drawdown, exposure, rolling measures, months, costs, round trips and luck. Its figures need Plotly's
+        script, which is written once into the folder, or with `page().save(path, alone=True)` into the page. The
+        picture has equity, drawdown, exposure, attribution and measures. In a notebook, `page()` is interactive.
 
-        Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write (default: none, a matplotlib Figure is returned). A name that ends in .html makes an
+            interactive page that needs no network, one that ends in .png, .svg or .pdf a picture.
+        against : sequence of Results or mapping of str to Results, optional
+            Runs to compare in the page, in a list, or by name in a dict (default: none).
+        dark : bool, optional
+            True for dark colours of the picture (default: False).
+
+        Returns
+        -------
+        Path or matplotlib Figure
+            The path that was written, or the picture.
+
+        Raises
+        ------
+        MissingPackage
+            Without Plotly, for a page.
+
+        Examples
+        --------
+        >>> run.report().axes[0].get_title(loc="left")
+        'Equity, USDC'
         """
         from .run_report import draw_page
 
@@ -359,16 +538,57 @@ class Results:
         return target
 
     def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
-        """Return the interactive report, which a notebook shows. `.save(path)` writes it. `against` as in `report`."""
+        """Return the interactive report, which a notebook shows. `.save(path)` writes it.
+
+        Parameters
+        ----------
+        against : sequence of Results or mapping of str to Results, optional
+            Runs to compare in the page, in a list, or by name in a dict (default: none).
+
+        Returns
+        -------
+        Page
+            The page, as `report` describes it.
+
+        Raises
+        ------
+        MissingPackage
+            Without Plotly.
+
+        Examples
+        --------
+        >>> run.page()
+        <Page 'Cross (fast = 5, slow = 20)'>
+        """
         from .run_report import page_of
 
         return page_of(self, against if isinstance(against, Mapping) else _named(against))
 
     def save(self, folder: str | Path) -> Path:
-        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`. Returns it.
+        """Write every frame as Parquet, the rest as meta.json, and how it was made.
 
-        meta.json is written last and names the run that all files belong to, so that a folder that was only partly
-        replaced is not read as one run. Raises OSError.
+        meta.json is written last and names the run that all files belong to. A folder that was only partly replaced is
+        therefore not read as one run.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder to write into. It is made if it is missing.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        OSError
+            If the folder can't be written.
+
+        Examples
+        --------
+        >>> run.save("my-run").name
+        'my-run'
         """
         import pyarrow as pa
 
@@ -383,6 +603,7 @@ class Results:
             write_file(target / RECIPE_FILE, sealed(packed + _KIND.header(run, python)))
         else:
             (target / RECIPE_FILE).unlink(missing_ok=True)
+        # Last of all files: a folder without it, or with that of another run, is not read.
         about = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
         header = json.loads(_KIND.header(run))
         text = json.dumps({"run": about, "header": header}, default=str, separators=(",", ":"))
@@ -391,10 +612,32 @@ class Results:
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
-        """Read what `save` wrote. Values of params and settings that JSON cannot express are read as text.
+        """Read what `save` wrote.
 
-        Raises InputError for a folder without results, StoredFileError for a file that is missing, damaged, of another
-        run or of another version.
+        Values of params and settings that JSON cannot express are read as text.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Folder that `save` wrote.
+
+        Returns
+        -------
+        Results
+            The run.
+
+        Raises
+        ------
+        InputError
+            For a folder without results.
+        StoredFileError
+            For a file that is missing, damaged, of another run or of another version.
+
+        Examples
+        --------
+        >>> _ = run.save("my-run")
+        >>> research.Results.load("my-run").name
+        'Cross'
         """
         source = Path(folder)
         meta = source / META_FILE
@@ -430,9 +673,29 @@ FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFra
 
 
 def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
-    """Return the measures of several `runs` side by side: one row a measure, one column a run.
+    """Return the measures of several runs side by side.
 
-    A sequence names its columns after the runs (name and parameters, numbered when they repeat).
+    Parameters
+    ----------
+    runs : sequence of Results or mapping of str to Results
+        Runs in a list, or by name in a dict. A list names its columns after the runs: name and parameters, numbered
+        when they repeat.
+
+    Returns
+    -------
+    DataFrame
+        One row a measure of `Results.metrics`, one column a run.
+
+    Raises
+    ------
+    InputError
+        If one of them is not Results.
+
+    Examples
+    --------
+    >>> other = run.rerun(strategy=Cross(fast=3))
+    >>> research.compare({"5": run, "3": other}).loc["sharpe"].astype(float).round(2).to_dict()
+    {'5': 4.03, '3': 4.52}
     """
     given = list(runs.values() if isinstance(runs, Mapping) else runs)
     for run in given:
@@ -455,6 +718,3 @@ def _named(runs: Sequence[Results]) -> dict[str, Results]:
             label, number = f"{base} #{number}", number + 1
         named[label] = run
     return named
-
-
-add_examples(Results, "Results")

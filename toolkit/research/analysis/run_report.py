@@ -38,7 +38,18 @@ HEAT_MAPS = 6
 def panes_of(run: Run, *, benchmark: bool = True) -> list[Pane]:
     """Return price with trades, equity, drawdown, exposure and rolling measures of a run that has data.
 
-    `benchmark` adds what buying and holding would have made, which may dwarf the equity."""
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    benchmark : bool, optional
+        Whether to add what buying and holding would have made, which may dwarf the equity (default: True).
+
+    Returns
+    -------
+    list of Pane
+        Panes from the top down.
+    """
     known, rolled = run.equity["equity"], rolling(run)
     start = float(known.iloc[0])
     equity: list[Line | Marks | HorizontalLine] = [Line(known, "equity", "up", area=start, below="down")]
@@ -118,7 +129,20 @@ def _price(run: Run, symbol: str, hidden: bool) -> list[Line | Marks]:
 
 
 def with_triggers(run: Run, symbol: str) -> pd.DataFrame:
-    """Return the orders of a symbol that had a trigger, with `stop`: a sale below the price, or a purchase above it."""
+    """Return the orders of a symbol that had a trigger.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    symbol : str
+        Product symbol, such as "BTCUSDC".
+
+    Returns
+    -------
+    DataFrame
+        Columns of `ORDERS`, and stop: bool, a sale below the price or a purchase above it.
+    """
     orders = run.orders[(run.orders["symbol"] == symbol) & run.orders["trigger_price"].notna()]
     marks = run.marks[symbol]
     placed = np.maximum(marks.index.searchsorted(pd.DatetimeIndex(orders["time"]), side="right") - 1, 0)
@@ -138,13 +162,37 @@ def _levels(run: Run, orders: pd.DataFrame) -> pd.Series[float]:
 
 
 def buy_and_hold(run: Run) -> pd.Series[float]:
-    """Return what the starting equity would be worth, held in equal parts of every symbol, without costs (USDC)."""
+    """Return what the starting equity would be worth, held in equal parts of every symbol, without costs.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+
+    Returns
+    -------
+    Series of float
+        USDC, on the index of the run's equity.
+    """
     held: pd.Series[float] = (run.marks / run.marks.iloc[0]).mean(axis=1) * float(run.equity["equity"].iloc[0])
     return held.rename("buy and hold")
 
 
 def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
-    """Return yearly Sharpe ratio and volatility of the last `periods` sampled returns: float64, NaN at first."""
+    """Return yearly Sharpe ratio and volatility of the last sampled returns.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    periods : int, optional
+        Number of returns that are looked back on. A short run takes a third of its returns (default: 30).
+
+    Returns
+    -------
+    DataFrame
+        float64 columns sharpe and volatility (ratios per year), NaN at first.
+    """
     curve = run.equity["equity"]
     returns, step = sampled_returns(curve), sampling_period(curve)
     window = returns.rolling(min(periods, max(len(returns) // 3, 2)))
@@ -154,7 +202,18 @@ def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
 
 
 def monthly(run: Run) -> pd.DataFrame:
-    """Return the return of each month, one row a year, one column a month (Jan to Dec) and `year`. NaN without data."""
+    """Return the return of each month.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+
+    Returns
+    -------
+    DataFrame
+        One row a year, one column a month (Jan to Dec) and `year`: ratios, NaN without data.
+    """
     curve = run.equity["equity"]
     naive = curve.set_axis(pd.DatetimeIndex(curve.index).tz_convert("UTC").tz_localize(None))
     ends = naive.groupby(naive.index.to_period("M")).last()
@@ -171,8 +230,20 @@ def monthly(run: Run) -> pd.DataFrame:
 def with_funding(run: Run) -> pd.DataFrame:
     """Return the round trips with what the report shows of them.
 
-    Columns: those of `round_trips`, funding (payments of the symbol while it was open, USDC, > 0 received), value (net
-    with funding, USDC), hours (held), text.
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+
+    Returns
+    -------
+    DataFrame
+        Columns of `round_trips`, and:
+
+        - funding: float64, payments of the symbol while it was open, USDC, above 0 if received
+        - value: float64, net with funding, USDC
+        - hours: float64, how long it was held
+        - text: str, label of its point
     """
     trips, paid = run.round_trips, run.funding
     found = np.zeros(len(trips))
@@ -188,9 +259,24 @@ def with_funding(run: Run) -> pd.DataFrame:
 
 
 def page_of(run: Run, against: Mapping[str, Run]) -> Page:
-    """Return the interactive page of a run. With `against` (name → run) these are compared with it.
+    """Return the interactive page of a run.
 
-    Raises MissingPackage without Plotly.
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    against : mapping of str to Results
+        Runs that are compared with it, by name.
+
+    Returns
+    -------
+    Page
+        The page, which a notebook shows.
+
+    Raises
+    ------
+    MissingPackage
+        Without Plotly.
     """
     page: Page = _drawing().Page(_title(run), [*_run_parts(run), *_compared(run, against)])
     return page
@@ -199,7 +285,21 @@ def page_of(run: Run, against: Mapping[str, Run]) -> Page:
 def page_of_points(
     table: pd.DataFrame, names: Sequence[str], value: str, summary: pd.Series[Any], best: Run | None
 ) -> Page:
-    """Return the page of an optimisation: its summary, heat-maps, parallel coordinates, and its best run."""
+    """Return the page of an optimisation: its summary, heat-maps, parallel coordinates, and its best run.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a point, with a column for each parameter and measure.
+    names : sequence of str
+        Columns of the parameters.
+    value : str
+        Column of the measure that was optimised.
+    summary : Series
+        The best and its luck, by name. The name of the series is the title.
+    best : Results or None
+        Results of the best point, None if there are none.
+    """
     drawing = _drawing()
     known = table[table[value].notna()]
     varied = [name for name in names if known[name].nunique() > 1]
@@ -216,7 +316,19 @@ def page_of_points(
 
 
 def best_cells(table: pd.DataFrame, x: str, y: str, value: str) -> pd.DataFrame:
-    """Return a column over two parameters: the best value of those that share a cell."""
+    """Return a column over two parameters: the best value of those that share a cell.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a point, with a column for each parameter and measure.
+    x : str
+        Column of the parameter across.
+    y : str
+        Column of the parameter downwards.
+    value : str
+        Column of the measure.
+    """
     return table.pivot_table(index=y, columns=x, values=value, aggfunc="max")
 
 
@@ -294,7 +406,20 @@ def _span(index: pd.Index[Any]) -> str:
 
 
 def draw_page(run: Run, *, dark: bool = False) -> Figure:
-    """Return the static page, a matplotlib Figure of 11 × 8.5 inches."""
+    """Return the static page, a matplotlib Figure of 11 × 8.5 inches.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    dark : bool, optional
+        True for dark colours (default: False).
+
+    Raises
+    ------
+    MissingPackage
+        Without matplotlib.
+    """
     need("matplotlib")
     from matplotlib import pyplot
 

@@ -37,7 +37,15 @@ def project_file() -> Path | None:
 
 
 def open_trials(path: Path | None) -> sqlite3.Connection:
-    """Open a file of trials, or make it. Several processes may have it open. Where it can't be used: `in_memory`."""
+    """Open a file of trials, or make it. Several processes may have it open.
+
+    If it can't be used, trials are counted `in_memory`.
+
+    Parameters
+    ----------
+    path : Path or None
+        File to open. None counts in this process only.
+    """
     if path is None:
         return in_memory(None)
     try:
@@ -48,7 +56,15 @@ def open_trials(path: Path | None) -> sqlite3.Connection:
 
 
 def in_memory(path: Path | None, error: Exception | None = None) -> sqlite3.Connection:
-    """Return a table of this process, with a DataWarning where an error of the file is the reason."""
+    """Return a table of this process, with a DataWarning if an error of the file is the reason.
+
+    Parameters
+    ----------
+    path : Path or None
+        File that can't be used, None if counting on disk is off.
+    error : Exception, optional
+        Why it can't be used (default: none, no warning).
+    """
     if error is not None:
         told = error if isinstance(error, StoredFileError) else _KIND.error(path, f"it can't be used: {error}")
         warn(f"{told}. Trials are counted in this process only")

@@ -50,26 +50,55 @@ def vectorised(
     name: str = "vectorised",
     params: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Return the Results of holding `targets` on `data`.
+    """Return the Results of holding target positions on bars.
 
-    data: bars of one or many symbols, in any shape `read_bars` accepts, all symbols at the same times.
-    targets: signed targets, one row a bar and one column a symbol (frame, Series, array, or a mapping symbol → values).
-        NaN keeps the position. Times in their index must be those of the bars, names in their columns the symbols. A
-        function of the bars by symbol (frames) that returns them lets `audit` make the run again on less data.
-    sizing: the unit of a target: "quantity" (default, base units), "notional" (USDC at the close it was decided at) or
-        "equity" (multiples of equity at that close, which compounds). A notional or equity target trades only when the
-        target itself changes, so price drift alone costs no fees.
-    capital: USDC in the account at the start (default: 10,000).
-    fee: taker fee as a ratio of value (default: 0.0006).
-    slippage: ratio by which each price is worse (default: 0).
-    funding: as in `backtest`, a rate for each interval of 4 h. A settlement applies to the position before trades of
-        the same instant, valued at the open of its bar (in a gap between bars: at the last close). Longs pay a positive
-        rate.
-    step: quantities are rounded towards zero to multiples of this number, or of one by symbol (default: not rounded).
-    name, params: name and parameters of the Results (default: "vectorised", none).
+    Fills are TAKER at the open. Equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]` shows
+    how close it was.
 
-    Fills are TAKER at the open. Equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
-    shows how close it was. Raises InputError for shapes that don't match.
+    Parameters
+    ----------
+    data : DataFrame, Recording or mapping
+        Bars of one or many symbols, in any shape `read_bars` accepts, all symbols at the same times.
+    targets : DataFrame, Series, array, mapping or callable
+        Signed targets, one row a bar and one column a symbol, or a mapping symbol → values. NaN keeps the position.
+        Times in their index must be those of the bars, names in their columns the symbols. A function of the bars by
+        symbol (frames) that returns them lets `audit` make the run again on less data.
+    sizing : {"quantity", "notional", "equity"}, optional
+        Unit of a target (default: "quantity", base units). With "notional" it is USDC at the close at which it was
+        decided. With "equity" it is multiples of equity at that close, which compounds. A notional or equity target
+        trades only when the target itself changes, so price drift alone costs no fees.
+    capital : float, optional
+        USDC in the account at the start (default: 10000.0).
+    fee : float, optional
+        Taker fee as a ratio of the value (default: 0.0006).
+    slippage : float, optional
+        Ratio by which each price is worse (default: 0).
+    funding : str, float, Series, DataFrame, mapping or None, optional
+        As in `backtest`, a rate for each interval of 4 h (default: "interest"). A settlement applies to the position
+        before trades of the same instant. It is valued at the open of its bar, in a gap between bars at the last close.
+        Longs pay a positive rate.
+    step : float or mapping of str to float, optional
+        Quantities are rounded towards zero to multiples of this number of base units, or of one by symbol (default: not
+        rounded).
+    name : str, optional
+        Name of the Results (default: "vectorised").
+    params : mapping of str to object, optional
+        Parameters of the Results (default: none).
+
+    Returns
+    -------
+    Results
+        Frames, measures and report of the run, without orders.
+
+    Raises
+    ------
+    InputError
+        For shapes that don't match, and for times that are not those of the bars.
+
+    Examples
+    --------
+    >>> research.vectorised(bars, (bars["close"].diff() > 0) * 0.1)
+    Results('vectorised', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 9,663.75 USDC (-3.36%), 90 fills)
     """
     by_symbol = read_bars(data)
     bars = list(by_symbol.values())
@@ -80,6 +109,7 @@ def vectorised(
         held = _compounded(wanted, market, settled, capital)
     else:
         units = wanted if sizing == "quantity" else _notional_units(wanted, market.closes)
+        # The target of a row is held from the next row on, at whose open it is traded.
         held[1:] = _round_to_steps(units, market.steps)[:-1]
     source = ArraysSource(bars, market, settled, held, capital)
     return Results.of(source, name, dict(params or {}), {"engine": "vectorised"})
@@ -88,15 +118,41 @@ def vectorised(
 def vectorised_many(
     data: Any, targets: Mapping[Any, Any], *, measures: Sequence[str] | None = None, **options: Any
 ) -> pd.DataFrame:
-    """Return the measures of many target frames on the same bars: one row for each key, columns as `metrics()`.
+    """Return the measures of many target frames on the same bars.
 
-    `data` are the bars, `targets` a mapping key → targets, both as in `vectorised`. `measures` chooses some measures
-    (default: all). total_return, volatility, sharpe and max_drawdown are computed for many runs together, which takes a
-    fraction of the time. `options` are those of `vectorised`. Memory is that of a few runs. For several processes use
-    `sweep`. Raises InputError for measures that are not known.
+    The measures total_return, volatility, sharpe and max_drawdown are computed for many runs together, which takes a
+    fraction of the time. Memory is that of a few runs. For several processes use `sweep`.
+
+    Parameters
+    ----------
+    data : DataFrame, Recording or mapping
+        Bars, as in `vectorised`.
+    targets : mapping of object to targets
+        Targets of each run by its key, as in `vectorised`.
+    measures : sequence of str, optional
+        Measures to compute (default: all).
+    **options : object
+        Other arguments of `vectorised`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each key, columns as `Results.metrics`.
+
+    Raises
+    ------
+    InputError
+        For measures that are not known.
+
+    Examples
+    --------
+    >>> many = {days: (bars["close"].diff(days * 24) > 0) * 0.1 for days in (1, 2)}
+    >>> research.vectorised_many(bars, many, measures=["sharpe"]).round(2)["sharpe"].tolist()
+    [-4.76, -8.54]
     """
     by_symbol = read_bars(data)
     names = list(measures or ())
+    # Targets in multiples of equity depend on the equity before, so their columns can't be computed together.
     if names and set(names) <= set(COLUMN_MEASURES) and options.get("sizing") != "equity":
         table = pd.DataFrame(_measured_together(by_symbol, list(targets.values()), **options))[names]
     else:
@@ -137,6 +193,7 @@ def _measured_together(
         terms.update(np.ascontiguousarray(part).data)
     for first in range(0, len(targets), width):
         block = [_wanted(each, by_symbol, bars) for each in targets[first : first + width]]
+        # The key says what a trial is: the prices, the terms and the targets. The same run again counts once.
         keys += [hashlib.sha256(terms.digest() + each.tobytes()).hexdigest()[:32] for each in block]
         equity = np.full((len(times), len(block)), float(capital))
         for number in range(len(bars)):
@@ -279,8 +336,10 @@ def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: 
             break
         held[done : decided + 1] = position
         cash -= float((early[done : decided + 1] + late[done : decided + 1]).sum(axis=0) @ position)
+        # The target is a multiple of the equity at this close, which contains all that was paid before it.
         equity = cash + float(position @ closes[decided])
         target = wanted[decided]
+        # Without equity left nothing is opened. A target that did not change is not resized, so drift costs no fees.
         resized = _round_to_steps(target * max(equity, 0.0) / closes[decided], steps)
         new = np.where(target != previous, resized, position)
         traded = new - position
@@ -304,7 +363,13 @@ class _Settlements(NamedTuple):
     late: NDArray[np.bool_]
 
     def costs(self, shape: tuple[int, ...]) -> list[Array]:
-        """Return what one unit pays in each bar: held before it, and held in it."""
+        """Return what one unit pays in each bar, USDC: held before it, and held in it.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Number of bars and of symbols.
+        """
         found = [np.zeros(shape), np.zeros(shape)]
         for costs, chosen in zip(found, (~self.late, self.late), strict=True):
             np.add.at(costs, (self.rows[chosen], self.columns[chosen]), (self.rates * self.prices)[chosen])
@@ -319,6 +384,7 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
         if isinstance(given, pd.Series) and not np.isfinite(given.to_numpy(dtype="float64")).all():
             raise InputError(f"{bar.symbol}: a funding rate is not a number. Drop or fill it", field="funding")
         times, rates = settlement_rates(bar.symbol, bar, given, FUNDING_MS)
+        # A settlement at the opening time belongs to the bar that opens then.
         rows = np.searchsorted(bar.opened, times, side="right") - 1
         in_gap = times >= bar.closed[rows]
         prices = np.where(in_gap, closes[rows, column], opens[rows, column])
@@ -330,8 +396,21 @@ def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) ->
 class ArraysSource(RunSource):
     """The arrays of a vectorised run, and its frames, made when they are read. Targets are traded without orders.
 
-    `_held`: one row a bar and one column a symbol, `_cash`: one number a bar. `_rows`, `_columns`, `_signed`, `_prices`
-    and `_fees`: one number a trade, `_sizes` (held then) and `_payments`: one a settlement.
+    `_held` has one row a bar and one column a symbol, `_cash` one number a bar. `_rows`, `_columns`, `_signed`,
+    `_prices` and `_fees` have one number a trade, `_sizes` (held then) and `_payments` one a settlement.
+
+    Parameters
+    ----------
+    bars : list of Bars
+        Bars of each symbol, all at the same times.
+    market : _Market
+        Prices and costs of trades.
+    settled : _Settlements
+        Funding settlements of all symbols.
+    held : array of float64, shape (bars, symbols)
+        Signed position in each bar, base units.
+    capital : float
+        USDC in the account at the start.
     """
 
     def __init__(self, bars: list[Bars], market: _Market, settled: _Settlements, held: Array, capital: float) -> None:
@@ -402,7 +481,19 @@ class ArraysSource(RunSource):
 
 
 def average_cost(size: float, entry: float, signed: float, price: float) -> tuple[float, float, float]:
-    """Return (realised PnL, new signed size, new entry price) of a fill, by average cost."""
+    """Return (realised PnL, new signed size, new entry price) of a fill, by average cost.
+
+    Parameters
+    ----------
+    size : float
+        Signed position before the fill, base units.
+    entry : float
+        Entry price before the fill, USDC.
+    signed : float
+        Signed quantity of the fill, base units.
+    price : float
+        Price of the fill, USDC.
+    """
     if size * signed >= 0:
         total = size + signed
         return 0.0, total, (entry * size + price * signed) / total

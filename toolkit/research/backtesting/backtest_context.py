@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 class BacktestContext(Context):
-    """The context of a backtest."""
+    """The context of a backtest.
+
+    Parameters
+    ----------
+    broker : SimulatedBroker
+        Broker that it acts on.
+    interval : int
+        Length of the longest bars, ms, 0 without bars.
+    """
 
     mode = "backtest"
 
@@ -31,6 +39,7 @@ class BacktestContext(Context):
     def _place_new(
         self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]
     ) -> OrderHandle:
+        # The order gets its id as it is built. A changed copy of it would check all fields a second time.
         if options.get("cl_ord_id") is None:
             options["cl_ord_id"] = self._broker.next_client_id()
         return super()._place_new(symbol, side, quantity, price, options)
@@ -51,10 +60,23 @@ class BacktestContext(Context):
         return broker.submit_market(state, missing)
 
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order. It arrives after the latency."""
+        """Send an order. It arrives after the latency.
+
+        Parameters
+        ----------
+        order : Order or Bracket
+            Order or bracket.
+        """
         return self._broker.submit(order)
 
     def cancel(self, placed: OrderHandle) -> None:
+        """Send the cancel of an order, which arrives after the latency. Nothing is sent if it is in a final state.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+        """
         if not placed.done:
             self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
@@ -62,12 +84,27 @@ class BacktestContext(Context):
         self._broker.enqueue(self._broker.state_of(str(changed.symbol)), "modify", (placed, changed))
 
     def cancel_all(self, symbol: str | None = None) -> None:
+        """Send the cancels of all open orders, which arrive after the latency.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product whose orders are cancelled (default: all products of the run).
+        """
         chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
         for state in chosen:
             self._broker.enqueue(state, "cancel_all", state.code)
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set a leverage immediately."""
+        """Set a leverage immediately.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        leverage : str, int, float or Decimal
+            Notional over margin, from 1 on.
+        """
         self._broker.set_leverage(self._broker.state_of(symbol), leverage)
 
     def product(self, symbol: str) -> Product:
@@ -78,15 +115,41 @@ class BacktestContext(Context):
         return self._broker.position_steps(state.code) * state.step
 
     def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders that have not arrived, base units."""
+        """Return the signed quantity of market orders that have not arrived, base units.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         state = self._broker.state_of(symbol)
         return state.in_flight_steps * state.step
 
     def price(self, symbol: str) -> float:
-        """Return the last known price, USDC, on events the mid of the book as received."""
+        """Return the last known price, USDC, on events the mid of the book as received.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         return self._broker.price(self._broker.state_of(symbol))
 
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
+        """Return the book of a run on events, as the strategy has received it.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: the first of the run).
+        depth : int, optional
+            Levels of each side (default: 1).
+
+        Raises
+        ------
+        InputError
+            In a backtest on bars, which have no book.
+        """
         return self._broker.book(self._broker.state_of(symbol or self.symbols[0]), depth)
 
     def _history(self, symbol: str) -> BarHistory:
@@ -126,9 +189,16 @@ class BacktestContext(Context):
         return list(self._broker.open_handles.values())
 
     def funding(self, symbol: str) -> FundingRates:
-        """Return the backtest's funding rates. A Series predicts its last rate. `next_time` is 0 when none is left."""
+        """Return the backtest's funding rates. A Series predicts its last rate. `next_time` is 0 when none is left.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         state = self._broker.state_of(symbol)
         rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
+        # A constant rate never ends, so the next settlement is known without a schedule.
         if state.code in self._broker.predicted:
             following = self.now // interval_ms * interval_ms + interval_ms
             return FundingRates(rate, self._broker.predicted[state.code], following)
@@ -148,4 +218,5 @@ class BacktestContext(Context):
         self._broker.apply_closes()
         code = self._broker.state_of(symbol).code
         price = account_margin.liquidation_price(self._broker.core, self._broker.account, code)
+        # A price of 0 or below is never reached: such a position can't be liquidated.
         return float("nan") if price is None or price <= 0 else float(price)

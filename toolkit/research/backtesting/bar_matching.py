@@ -33,10 +33,22 @@ NO_HASH = "0x"
 
 
 class ReceivedBars:
-    """The bars that the strategy has received. `recent` are those that are not sorted by symbol yet.
+    """The bars that the strategy has received.
 
-    Most bars are never read again, so they are sorted only when the strategy reads a history. With a single symbol
-    they wait in its list.
+    Most bars are never read again, so they are sorted only when the strategy reads a history. With a single symbol they
+    wait in its list.
+
+    Parameters
+    ----------
+    symbols : iterable of str
+        Symbols of the run.
+
+    Attributes
+    ----------
+    recent : list of Bar
+        Bars that are not sorted by symbol yet.
+    pending : dict of str to list of Bar
+        Bars of each symbol that its history has not taken yet.
     """
 
     def __init__(self, symbols: Iterable[str]) -> None:
@@ -52,13 +64,22 @@ class ReceivedBars:
 
 
 class ReceivedHistory(BarHistory):
-    """The history of one symbol of a backtest. No later bar can be reached from it: those stay with the driver."""
+    """The history of one symbol of a backtest. No later bar can be reached from it: those stay with the driver.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol of the bars.
+    received : ReceivedBars
+        Bars of all symbols, of which it takes its own.
+    """
 
     __slots__ = ("_received",)
 
     def __init__(self, symbol: str, received: ReceivedBars) -> None:
         super().__init__(symbol)
         self._received = received
+        # `ReceivedBars` adds to this very list, so the history may clear it but must never replace it.
         self._pending = received.pending[symbol]
         self.append = self._pending.append
 
@@ -71,6 +92,7 @@ class ReceivedHistory(BarHistory):
     @property
     def last_close(self) -> float:
         """Close of the last bar."""
+        # Building the arrays for one number would cost more than the quiet bar that asks for it.
         return self._pending[-1].close if self._pending else float(self._rows[self._length - 1, 3])
 
     def _update(self) -> None:
@@ -81,7 +103,23 @@ class ReceivedHistory(BarHistory):
 
 
 class Arrival(NamedTuple):
-    """An order or cancel in flight. Times in Unix ms. `number` orders arrivals of one time, and is unique."""
+    """An order or cancel in flight.
+
+    Attributes
+    ----------
+    time : int
+        When it arrives, Unix ms.
+    number : int
+        Unique number that orders arrivals of one time.
+    sent : int
+        When it was sent, Unix ms.
+    state : SymbolState
+        State of its symbol.
+    kind : str
+        "place", "modify", "cancel" or "cancel_all".
+    payload : object
+        Content of the request, see `SimulatedBroker.enqueue`.
+    """
 
     time: int
     number: int
@@ -92,7 +130,19 @@ class Arrival(NamedTuple):
 
 
 class SymbolState:
-    """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise."""
+    """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise.
+
+    Parameters
+    ----------
+    core : Core
+        Core that lists the product.
+    product : VenueProduct
+        Product of the symbol.
+    symbol : str
+        Symbol in the data, which the strategy uses.
+    received : ReceivedBars
+        Bars of all symbols that the strategy has received.
+    """
 
     def __init__(self, core: Core, product: VenueProduct, symbol: str, received: ReceivedBars) -> None:
         self.symbol = symbol
@@ -129,11 +179,27 @@ class SymbolState:
         """Signed steps of market orders that have not arrived."""
 
     def to_ticks(self, price: float) -> int:
-        """Return a price of the data in ticks, rounded to the nearest."""
+        """Return a price of the data in ticks, rounded to the nearest.
+
+        Parameters
+        ----------
+        price : float
+            USDC.
+        """
         return round(price / self.tick)
 
     def begin_bar(self, bar: Bar, liquidity: Liquidity, path: Path) -> Points:
-        """Make `bar` the current one, and return the points of its path."""
+        """Make a bar the current one, and return the points of its path.
+
+        Parameters
+        ----------
+        bar : Bar
+            Bar whose prices come next.
+        liquidity : Liquidity
+            Model that says how much the market trades in the bar.
+        path : Path
+            Model of the order of its prices.
+        """
         begun = None if self.begun is None else self.begun.get(bar.time)
         if begun is None:
             open_, high, low, close = map(self.to_ticks, (bar.open, bar.high, bar.low, bar.close))
@@ -148,7 +214,13 @@ class SymbolState:
         return points
 
     def take_volume(self, steps: int) -> None:
-        """Subtract traded steps from the bar's volume."""
+        """Subtract traded steps from the bar's volume.
+
+        Parameters
+        ----------
+        steps : int
+            Traded quantity, steps.
+        """
         if self.volume_left is not None:
             self.volume_left -= steps
 
@@ -156,14 +228,32 @@ class SymbolState:
 class BarMatcher(ABC):
     """The account's counterparty: prices, quotes of the house, and the simulated clock.
 
-    Attributes:
-        states: symbol → SymbolState. `by_code` has them by product code.
-        now: Unix ms.
-        every_point: visit every point of every bar, also where nothing can happen.
-        stale: orders or positions have changed since `update_wake_prices`.
-        coupled: several positions share a margin, or a liquidation is in progress: wake prices of single symbols
-            are not enough.
-        due: when a process of the core (a liquidation in steps) is due, Unix ms.
+    Parameters
+    ----------
+    core : Core
+        Core that lists the products of the run.
+    states : sequence of SymbolState
+        State of each symbol, in the order of the products.
+    models : BarModels
+        Path, liquidity, slippage and latency.
+
+    Attributes
+    ----------
+    states : dict of str to SymbolState
+        States by symbol.
+    by_code : dict of int to SymbolState
+        States by product code.
+    now : int
+        Current time, Unix ms.
+    every_point : bool
+        Whether every point of every bar is visited, also where nothing can happen.
+    stale : bool
+        Whether orders or positions have changed since `update_wake_prices`.
+    coupled : bool
+        Whether several positions share a margin, or a liquidation is in progress. Wake prices of single symbols are not
+        enough then.
+    due : int
+        When a process of the core (a liquidation in steps) is due, Unix ms.
     """
 
     def __init__(self, core: Core, states: Sequence[SymbolState], models: BarModels) -> None:
@@ -185,11 +275,18 @@ class BarMatcher(ABC):
         """Call the strategy for what has happened to its orders and positions."""
 
     def advance_to(self, time: int) -> None:
-        """Advance the core to `time`, running its due processes with quotes to trade against.
+        """Advance the core, running its due processes with quotes to trade against.
 
         Time never goes back: an event of a long bar that is known late happens now.
+
+        Parameters
+        ----------
+        time : int
+            Unix ms.
         """
         time = max(time, self.now)
+        # A position that is liquidated in steps needs quotes to be sold to, which only exist while they are placed
+        # here.
         if self.due <= time:
             with self._exit_quotes():
                 self.core.advance(time)
@@ -199,7 +296,17 @@ class BarMatcher(ABC):
         self.now = self.core.state.time
 
     def move_price(self, state: SymbolState, target: int, time: int) -> None:
-        """Move a price to `target` ticks by `time`, and stop at each order, trigger or liquidation of the account."""
+        """Move a price, and stop at each order, trigger or liquidation of the account.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        target : int
+            Price to move to, ticks.
+        time : int
+            When it gets there, Unix ms.
+        """
         if self.stale:
             self.update_wake_prices()
         # The first price of a bar is a jump: between two bars no price in between was traded.
@@ -216,16 +323,19 @@ class BarMatcher(ABC):
     def _next_stop(self, state: SymbolState, target: int) -> int:
         """Return the nearest price on the way to `target` where an order, trigger or liquidation waits."""
         price, direction = state.price, 1 if target > state.price else -1
+        # Multiplied by the direction, the nearest price on the way is always the smallest.
         ahead = [stop * direction for stop in self._stops(state, target) if (stop - price) * direction > 0]
         return min([*ahead, target * direction]) * direction
 
     def _stops(self, state: SymbolState, target: int) -> Iterator[int]:
         for order in self.account.orders.values():
             if order.product == state.code:
+                # An order has a priority exactly while it rests in the book.
                 if order.priority:
                     yield self.liquidity.reach(order.side, order.price)
                 elif order.armed:  # it has a trigger, as every order that does not rest
                     yield order.trigger
+        # The exact liquidation price is slow, so it is computed only once the cheap bound has been passed.
         if target <= state.wake_low or target >= state.wake_high or self.coupled:
             position = self.account.positions[state.code]
             if position.long.size or position.short.size:
@@ -243,12 +353,14 @@ class BarMatcher(ABC):
         # Every order has a client id, so an account without any has no resting order to fill.
         if self.account.client_ids:
             self.stale = True
+            # Bars don't say which of two orders was reached first. A fixed order of sides makes runs repeatable.
             for side in (1, -1):
                 ladder = self.core.books[code].side(side)
                 while ladder.best and (price - self.liquidity.reach(side, ladder.best)) * side <= 0:
                     steps = ladder.levels[ladder.best].total
                     if state.volume_left is not None:
                         steps = min(steps, state.volume_left)
+                    # The volume of the bar is used up. The order stays in the book and may be filled in the next bar.
                     if not steps:
                         break
                     self.core.open_step()
@@ -259,13 +371,17 @@ class BarMatcher(ABC):
     def _set_price(self, state: SymbolState, price: int) -> None:
         state.price = price
         market = state.market
+        # The check of liquidations starts from the mark of its last run, so only the first change since then may set
+        # it.
         self.core.risk_index.moved.setdefault(state.code, market.mark)
+        # Bars have a single price. It stands for the mark, the index and the last trade alike.
         market.oracle = market.mark = market.last = price
 
     def settle_changes(self) -> None:
         """Run triggers and liquidations with quotes to trade against, and report what changed."""
         if self.stale:
             self.update_wake_prices()
+        # Hooks are slow, and inside the wake prices they have nothing to do.
         busy = self.every_point or self.coupled
         for state in self.states.values():
             busy = busy or not state.wake_low < state.price < state.wake_high
@@ -276,14 +392,27 @@ class BarMatcher(ABC):
         self.deliver_events()
 
     def settle_funding(self, code: int, premium: int, time: int) -> None:
-        """Settle funding of one product at the rate that a mean premium gives."""
+        """Settle funding of one product at the rate that a mean premium gives.
+
+        Parameters
+        ----------
+        code : int
+            Product code.
+        premium : int
+            Mean premium of the interval, in units of 1 / FINE.
+        time : int
+            Unix ms.
+        """
         self.advance_to(time)
         state = self.by_code[code]
+        # Before its first price the symbol can have no position that would pay.
         if not state.price:
             return
         self.core.open_step()
         self.core.step_hash = NO_HASH
+        # The mean of one sample is the sample itself, so the venue's own formula arrives at the wanted rate.
         state.market.premium, state.market.samples = premium, 1
+        # The venue settles the holders in its index. Both sides must be there, or the money paid would not be received.
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)
         funding_settlement.settle(self.core, state.market, time)
@@ -291,13 +420,36 @@ class BarMatcher(ABC):
         self.settle_changes()
 
     def taker_price(self, state: SymbolState, side: int, steps: int, slip: int | None = None) -> int:
-        """Return the price in ticks at which an order of `side` takes `steps`. `slip` replaces the slippage model."""
+        """Return the price at which an order takes, ticks.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        side : int
+            +1 buys, −1 sells.
+        steps : int
+            Quantity of the order, steps.
+        slip : int, optional
+            Ticks against the taker (default: those of the slippage model).
+        """
         if slip is None:
             slip = self.models.slippage.ticks(state.price, steps, state.bar)
+        # A wide spread or a large slippage must not make the price of a sale zero or negative.
         return max(1, state.price + side * (self.liquidity.half_spread(state.price) + slip))
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
-        """Rest the quote of the house that an arriving order can take, if there is one. `withdraw` removes it."""
+        """Rest the quote of the house that an arriving order can take, if there is one. `withdraw` removes it.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        order : Order
+            Order that has arrived.
+        steps : int
+            Its quantity, steps.
+        """
         if order.trigger_price is not None or state.volume_left == 0 or steps <= 0:
             return []
         side = 1 if order.side.startswith("BUY") else -1
@@ -307,7 +459,13 @@ class BarMatcher(ABC):
         return [self.house.quote(state.code, -side, price, steps if left is None else min(steps, left))]
 
     def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
-        """Remove quotes, and subtract what they traded from the bar's volume."""
+        """Remove quotes, and subtract what they traded from the bar's volume.
+
+        Parameters
+        ----------
+        quotes : sequence of VenueOrder
+            Quotes of the house that `quotes_for` rested.
+        """
         for quote in quotes:
             self.by_code[quote.product].take_volume(quote.filled)
             self.house.withdraw(quote)
@@ -342,6 +500,8 @@ class BarMatcher(ABC):
         self.due = min(self.core.state.schedule.values(), default=NEVER)
         for state in self.states.values():
             state.wake_low, state.wake_high = -1, NEVER
+        # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a fall,
+        # a sale by a rise.
         for order in self.account.orders.values():
             state = self.by_code[order.product]
             if order.priority:
@@ -356,6 +516,7 @@ class BarMatcher(ABC):
                 state.wake_low = max(state.wake_low, wake)
             else:
                 state.wake_high = min(state.wake_high, wake)
+        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
         held = None
         self.coupled = bool(self.core.state.liquidations)
         for position in self.account.positions.values():
@@ -377,6 +538,7 @@ class BarMatcher(ABC):
         table = self.core.risk_index.tables[state.code]
         rate_e8 = table.rows[0][1]
         margin_micro = position.assigned if position.mode == ISOLATED else self.account.balance
+        # A long is liquidated where margin + size × p − entry = size × p × rate. A short has the signs reversed.
         if position.long.size:
             unit_micro = position.long.size * table.unit
             worst = (position.long.value - margin_micro) * RATE // (unit_micro * (RATE - rate_e8)) + 2
@@ -387,7 +549,13 @@ class BarMatcher(ABC):
             state.wake_high = min(state.wake_high, worst)
 
     def keeps_margin(self, bars: Sequence[Bar]) -> bool:
-        """Return whether the account certainly keeps its maintenance margin, at the worst price of each bar."""
+        """Return whether the account certainly keeps its maintenance margin, at the worst price of each bar.
+
+        Parameters
+        ----------
+        bars : sequence of Bar
+            Bars that close at one time.
+        """
         if self.core.state.liquidations:
             return False
         self.apply_closes()
@@ -399,8 +567,11 @@ class BarMatcher(ABC):
             high = low = state.price
             if bar is not None:
                 high, low = state.to_ticks(bar.high), state.to_ticks(bar.low)
+            # This bound on the whole account says nothing about the separate margin of an isolated position.
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 return False
+            # All legs at their worst prices together, and every notional at the high: the bound may be too strict,
+            # never too loose.
             worst = low * position.long.size - high * position.short.size
             equity_micro += worst * table.unit - position.long.value + position.short.value
             notional_micro = (position.long.size + position.short.size) * high * table.unit

@@ -41,7 +41,23 @@ FIRST_CLIENT_ID = 10**15
 
 
 class RunSettings(NamedTuple):
-    """The settings that runs on bars and on events have in common, as `backtest` takes them."""
+    """The settings that runs on bars and on events have in common, as `backtest` takes them.
+
+    Parameters
+    ----------
+    capital : str, int, float or Decimal
+        USDC in the account at the start.
+    products : mapping of str to object or None
+        A Product for a symbol, or fields to change.
+    leverage : str, int, float or Decimal or None
+        Leverage of every symbol at the start, None for the venue's.
+    fees : tuple of two numbers or None
+        Rates of maker and taker as ratios, None for the venue's.
+    funding : str, float, Series, DataFrame, mapping or None
+        How funding is settled.
+    seed : int
+        Seed of the models' random numbers.
+    """
 
     capital: Amount
     products: Mapping[str, Any] | None
@@ -54,17 +70,42 @@ class RunSettings(NamedTuple):
 class SimulatedBroker(BarMatcher):
     """One account on the core, and its orders in flight.
 
-    Attributes:
-        arrivals: heap of the orders and cancels in flight.
-        placed: client id → handle. `open_handles` has those that are not known to be in a final state.
-        warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
-        settlements: funding still to come, the next one last. `predicted`: code → the rate of every one, where it is
-            the same.
-        fees_micro: fees paid so far, micro-USDC.
-        notes: (Unix ms, kind, symbol, text), as in `Results.events`.
-        balances: (closing time, cash, signed steps and signed entry value of each symbol) whenever one of them
-            changed, amounts in micro-USDC.
-        ctx: the strategy's context, set by it.
+    Parameters
+    ----------
+    core : Core
+        Core that lists the products of the run.
+    states : sequence of SymbolState
+        State of each symbol, in the order of the products.
+    models : BarModels
+        Path, liquidity, slippage and latency.
+    settings : RunSettings
+        Settings of the run.
+    strategy : Strategy
+        Strategy that receives the events.
+
+    Attributes
+    ----------
+    arrivals : list of Arrival
+        Heap of the orders and cancels in flight.
+    placed : dict of int to OrderHandle
+        Handles by client id.
+    open_handles : dict of int to OrderHandle
+        Those that are not known to be in a final state.
+    warm_until : int
+        Orders up to this time, Unix ms, are refused, because the strategy is warming up.
+    settlements : list of FundingSettlement
+        Funding still to come, the next one last.
+    predicted : dict of int to float
+        The rate of every settlement by product code, if it is always the same.
+    fees_micro : int
+        Fees paid so far, micro-USDC.
+    notes : list of tuple
+        (Unix ms, kind, symbol, text), as in `Results.events`.
+    balances : list of tuple of int
+        Closing time, cash, signed steps and signed entry value of each symbol, whenever one of them changed. Amounts
+        are micro-USDC.
+    ctx : Context
+        The strategy's context, which sets itself.
     """
 
     ctx: Context
@@ -73,6 +114,7 @@ class SimulatedBroker(BarMatcher):
         self, core: Core, states: Sequence[SymbolState], models: BarModels, settings: RunSettings, strategy: Strategy
     ) -> None:
         super().__init__(core, states, models)
+        # The run's own random numbers: those of the core would change with everything that draws from them.
         self.random = Random(settings.seed)
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
@@ -91,7 +133,18 @@ class SimulatedBroker(BarMatcher):
         self._delivered_events = self._delivered_payments = 0
 
     def open_account(self, settings: RunSettings) -> None:
-        """Deposit the capital, and set leverage and fee rates where given. Raises InputError for bad amounts."""
+        """Deposit the capital, and set leverage and fee rates where given.
+
+        Parameters
+        ----------
+        settings : RunSettings
+            Settings of the run.
+
+        Raises
+        ------
+        InputError
+            For bad amounts.
+        """
         capital, leverage, fees = settings.capital, settings.leverage, settings.fees
         capital_micro = exact(capital, "capital") * MICRO
         if capital_micro != int(capital_micro) or capital_micro <= 0:
@@ -104,6 +157,7 @@ class SimulatedBroker(BarMatcher):
                 raise InputError(f"fees {fees} are finer than 1e-8", field="fees", value=fees)
             self.account.maker_rate, self.account.taker_rate = map(int, rates_e8)
         for state in self.states.values():
+            # Positions are made beforehand: `record_balances` needs one for each symbol, in their order.
             for account in (self.account, self.house.account):
                 position_of(self.core, account, state.product)
             if leverage is not None:
@@ -111,7 +165,21 @@ class SimulatedBroker(BarMatcher):
         self.record_balances(self.now)
 
     def set_leverage(self, state: SymbolState, leverage: Amount) -> None:
-        """Set a leverage immediately. Raises ActionRejected when the venue's rules forbid it."""
+        """Set a leverage immediately.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        leverage : str, int, float or Decimal
+            Notional over margin, from 1 on.
+
+        Raises
+        ------
+        ActionRejected
+            If the venue's rules forbid it.
+        """
+        # The venue checks the margin at the present price, which quiet bars have not set yet.
         self.apply_closes()
         fields = {"symbolCode": state.code, "leverage": format(exact(leverage, "leverage"), "f")}
         try:
@@ -127,7 +195,13 @@ class SimulatedBroker(BarMatcher):
         return self.core.handlers[action](self.core, context, {"type": action, **fields})
 
     def submit(self, order: Order | Bracket) -> OrderHandle:
-        """Send an order or a bracket. It arrives after the latency."""
+        """Send an order or a bracket. It arrives after the latency.
+
+        Parameters
+        ----------
+        order : Order or Bracket
+            Order made with `toolkit.orders`.
+        """
         state = self.state_of(str(order.symbol))
         if isinstance(order, Bracket):
             legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
@@ -138,7 +212,15 @@ class SimulatedBroker(BarMatcher):
         return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
 
     def submit_market(self, state: SymbolState, signed_steps: int) -> OrderHandle:
-        """Send a market order for whole steps. Negative ones are sold."""
+        """Send a market order for whole steps.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        signed_steps : int
+            Steps to buy, negative to sell.
+        """
         steps, client_id = abs(signed_steps), self.next_client_id()
         text = state.texts.get(steps)
         if text is None:
@@ -147,14 +229,26 @@ class SimulatedBroker(BarMatcher):
         return self.submit_steps(state, order, steps)
 
     def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
-        """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
+        """Send an order that has a client id and a known number of steps.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        order : Order or Bracket
+            Order made with `toolkit.orders`.
+        steps : int
+            Quantity in steps. −1: it is not a whole number of them.
+        """
         placed = OrderHandle(order)
         if self.now <= self.warm_until:
+            # Neither noted nor reported: a strategy may place an order in each bar of a long warm-up.
             placed.state, placed.reason = "REJECTED", "the run is warming up. Nothing is sent"
             return placed
         for leg in order.legs[1:]:
             self._keep(OrderHandle(leg))
         self._keep(placed)
+        # Counted until it arrives, so that `target` does not send the same difference twice.
         state.in_flight_steps += _market_steps(placed.order, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
@@ -171,14 +265,36 @@ class SimulatedBroker(BarMatcher):
         return FIRST_CLIENT_ID + self._last_number
 
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Send something that arrives after the latency: kind "place", "modify", "cancel" or "cancel_all"."""
+        """Send something that arrives after the latency.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        kind : str
+            "place", "modify", "cancel" or "cancel_all".
+        payload : object
+            Content of the request: (handle, steps), (handle, changed order), a client id, or a product code.
+        """
         self._last_number += 1
         now = max(self.now, self.core.state.time)
+        # The number is unique, so that the heap never compares two states or payloads.
         arrives = now + self.models.latency.delay(self.random)
         heappush(self.arrivals, Arrival(arrives, self._last_number, now, state, kind, payload))
 
     def state_of(self, symbol: str) -> SymbolState:
-        """Return the state of a symbol or product code. Raises UnknownProduct."""
+        """Return the state of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, or its code as text.
+
+        Raises
+        ------
+        UnknownProduct
+            If the run does not have it.
+        """
         state = self.states.get(symbol)
         if state is None and symbol.isdecimal():
             state = self.by_code.get(int(symbol))
@@ -188,10 +304,17 @@ class SimulatedBroker(BarMatcher):
         return state
 
     def process_until(self, until: int) -> None:
-        """Process the settlements and arrivals before `until` by time. A settlement comes first."""
+        """Process the settlements and arrivals before a time, in order. A settlement comes first.
+
+        Parameters
+        ----------
+        until : int
+            Unix ms, not included.
+        """
         settlements = self.settlements
         while True:
             arrival = self._next_arrival(until)
+            # A settlement at the time of an arrival applies to the position before it.
             if settlements and settlements[-1].time < until and settlements[-1].time <= arrival:
                 settlement = settlements.pop()
                 self.settle_funding(settlement.code, settlement.premium, settlement.time)
@@ -219,7 +342,13 @@ class SimulatedBroker(BarMatcher):
         return until
 
     def release_waiting(self, state: SymbolState) -> None:
-        """Let the arrivals that were sent before the last price of their symbol arrive then."""
+        """Let the arrivals that were sent before the last price of their symbol arrive then.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
         time = state.priced_ms
         for arrival in state.waiting:
             if arrival.sent <= time:
@@ -227,7 +356,17 @@ class SimulatedBroker(BarMatcher):
         state.waiting = [arrival for arrival in state.waiting if arrival.sent > time]
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Process a request that has arrived: kind "place", "modify", "cancel" or "cancel_all"."""
+        """Process a request that has arrived.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        kind : str
+            "place", "modify", "cancel" or "cancel_all".
+        payload : object
+            Content of the request: (handle, steps), (handle, changed order), a client id, or a product code.
+        """
         if kind == "place":
             self._place(state, *payload)
         elif kind == "modify":
@@ -241,6 +380,7 @@ class SimulatedBroker(BarMatcher):
 
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         """Place an order or a bracket on the core, which finds the house's quotes in its book."""
+        # It has arrived: from here on the position shows it, or nothing does.
         state.in_flight_steps -= _market_steps(placed.order, steps)
         if self._fill_market_order(state, placed, steps):
             return
@@ -256,6 +396,7 @@ class SimulatedBroker(BarMatcher):
         quotes = self.quotes_for(state, changed, whole_units(changed.quantity, *state.product.step_scale))
         try:
             self._run_action("replaceOrder", item)
+            # The handle changes with the event of the replacement, which is when a strategy would know of it live.
             self._changed.setdefault(placed.cl_ord_id, []).append(changed)
         except Refused as refusal:
             self.note("REJECTED", state.symbol, f"{changed.describe()}: {refusal.reason}")
@@ -290,6 +431,7 @@ class SimulatedBroker(BarMatcher):
             0, ADDRESS, state.code, side, False, MARKET, TimeInForce[order.tif], 0, 0, steps, steps,
             client_id=placed.cl_ord_id,
         )  # fmt: skip
+        # The venue also refuses what would leave the account in debt after its fees. The core decides those cases.
         if solvency.bearable_steps(core, position, placed_order, steps, price, TAKER) < steps:
             return False
         core.open_step()
@@ -311,6 +453,7 @@ class SimulatedBroker(BarMatcher):
         reach = reserved + (position.long.size + position.short.size) * mark * table.unit
         if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
             return False
+        # Every part is rounded against the order. The core then judges exactly those that fail here.
         rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
         cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit + 1
         if len(account.positions) == 1:
@@ -336,6 +479,7 @@ class SimulatedBroker(BarMatcher):
         ctx.now = self.now
         events, records = history.order_events.by_account.get(ADDRESS, ()), history.order_events.records
         # Counters, not iterators: a callback may act and so append events while this runs.
+        # Counted before the callback: an order that it sends may itself deliver events.
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self.deliver_order_event(records[events[at]])
@@ -346,19 +490,34 @@ class SimulatedBroker(BarMatcher):
             self.deliver_payment(paid)
 
     def deliver_payment(self, paid: FundingPayment) -> None:
+        """Call the strategy for a funding payment.
+
+        Parameters
+        ----------
+        paid : FundingPayment
+            Payment of the account.
+        """
         state = self.by_code[paid.product]
         size = state.step * paid.size * paid.side
         price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
         self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def deliver_order_event(self, event: OrderEvent) -> None:
-        """Update the handle of an order, and call the strategy for a fill or a rejection."""
+        """Update the handle of an order, and call the strategy for a fill or a rejection.
+
+        Parameters
+        ----------
+        event : OrderEvent
+            Order event of the account.
+        """
         state, placed = self.by_code[event.product], self.placed.get(event.client_id)
         if placed is not None:
+            # Replacements are answered in the order in which they were sent.
             if event.reason == "replaced" and self._changed.get(event.client_id):
                 placed.order = self._changed[event.client_id].pop(0)
             placed.order_id = event.order_id
             placed.state = STATUS_NAMES[event.status]
+            # A later event without a reason must not erase the one that says why.
             placed.reason = event.reason or placed.reason
             if placed.done:
                 self.open_handles.pop(event.client_id, None)
@@ -367,6 +526,7 @@ class SimulatedBroker(BarMatcher):
             if placed is not None:
                 placed.filled += event.fill_quantity * state.step
             forced = event.type in (LIQUIDATION, ADL)
+            # Most strategies don't read fills, and a sweep of many runs would spend its time building them.
             if self._wants_fills or forced:
                 fill = fill_of(event, state)
                 if forced:
@@ -379,18 +539,33 @@ class SimulatedBroker(BarMatcher):
             self.ctx._follow_fills()
 
     def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
-        """Give an order the state REJECTED, note it, and call the strategy."""
+        """Give an order the state REJECTED, note it, and call the strategy.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order.
+        reason : str
+            Why it was rejected.
+        """
         placed.state, placed.reason = "REJECTED", reason
         self.note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
         self.strategy.on_reject(self.ctx, placed)
         return placed
 
     def record_balances(self, closed: int) -> None:
-        """Record cash and positions at a closing time if they have changed."""
+        """Record cash and positions at a closing time if they have changed.
+
+        Parameters
+        ----------
+        closed : int
+            Closing time, Unix ms.
+        """
         cash = self.account.balance
         held: list[int] = []
         for position in self.account.positions.values():  # one for each symbol, in their order
             long, short = position.long, position.short
+            # Margin assigned to an isolated position is still the account's own money.
             cash += position.assigned
             held += (long.size - short.size, long.value - short.value)
         row = (cash, *held)
@@ -399,7 +574,13 @@ class SimulatedBroker(BarMatcher):
             self.balances.append((closed, *row))
 
     def run(self, loop: Callable[[], None]) -> None:
-        """Run the strategy: on_start, what `loop` drives, on_stop. An error has strategy and time as a note."""
+        """Run the strategy: `on_start`, the loop, `on_stop`. An error has strategy and time as a note.
+
+        Parameters
+        ----------
+        loop : callable
+            Function that drives the data through the broker.
+        """
         ctx, strategy = self.ctx, self.strategy
         strategy.ctx = ctx
         try:
@@ -410,6 +591,8 @@ class SimulatedBroker(BarMatcher):
                 self.note("STOP", "", ctx.stopped)
             self.apply_closes()
             self.core.advance(self.now)
+            # Nothing arrives after the last price, so orders in flight are reported instead of filled at a price they
+            # never saw.
             lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
             if lost:
                 text = f"{lost} orders or cancels were still in flight at the end and were dropped"
@@ -427,15 +610,39 @@ class SimulatedBroker(BarMatcher):
         del self.ctx, self.strategy
 
     def note(self, kind: str, symbol: str, text: str) -> None:
-        """Add a row to `Results.events`."""
+        """Add a row to `Results.events`.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event, such as "REJECTED".
+        symbol : str
+            Product symbol, "" for the whole run.
+        text : str
+            What happened.
+        """
         self.notes.append((self.now, kind, symbol, text))
 
     def book(self, state: SymbolState, depth: int) -> BookSnapshot:
-        """Raise InputError: bars have no book."""
+        """Raise InputError: bars have no book.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        depth : int
+            Levels of each side.
+        """
         raise InputError("bars have no book. Give the backtest Events of toolkit.research.data", field="book")
 
     def modelled_book(self, state: SymbolState) -> BookSnapshot:
-        """Return the modelled quotes of the current price."""
+        """Return the modelled quotes of the current price.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
         self.apply_closes()
         half = self.liquidity.half_spread(state.price)
         quantity = float("inf") if state.volume_left is None else state.volume_left * state.step
@@ -443,29 +650,56 @@ class SimulatedBroker(BarMatcher):
         return BookSnapshot(state.symbol, self.now, ((bid, quantity),), ((ask, quantity),))
 
     def history(self, state: SymbolState) -> BarHistory:
-        """Return the bars up to now."""
+        """Return the bars up to now.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
         return state.history
 
     def price(self, state: SymbolState) -> float:
-        """Return the last known price, USDC, NaN before the first."""
+        """Return the last known price, USDC, NaN before the first.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
         self.apply_closes()
         return float(state.product.tick_size * state.price) if state.price else float("nan")
 
     def position_steps(self, code: int) -> int:
-        """Return the signed position as the strategy knows it."""
+        """Return the signed position in steps, as the strategy knows it.
+
+        Parameters
+        ----------
+        code : int
+            Product code.
+        """
         position = self.account.positions[code]
         return position.long.size - position.short.size
 
 
 def _market_steps(order: Order, steps: int) -> int:
     """Return the signed steps of a market order that trades on arrival, 0 for any other."""
+    # Only what trades on arrival is underway. A resting order may never be filled, and a trigger may never be reached.
     if order.price is not None or order.trigger_price is not None or steps <= 0:
         return 0
     return steps if order.side == "BUY" else -steps
 
 
 def fill_of(event: OrderEvent, state: SymbolState) -> Fill:
-    """Return a fill as strategies and results show it."""
+    """Return a fill as strategies and results show it.
+
+    Parameters
+    ----------
+    event : OrderEvent
+        Order event with an execution.
+    state : SymbolState
+        State of the symbol.
+    """
     product = state.product
     return Fill(
         state.symbol,

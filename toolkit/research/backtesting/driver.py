@@ -64,42 +64,82 @@ def backtest(
     every_point: bool = False,
     **recorded: Unpack[EventSettings],
 ) -> Results:
-    """Run `strategy` on `data` and return its Results.
+    """Run a strategy on data and return its Results.
 
-    strategy: a Strategy, or a function on_bar(ctx, bar). It is copied, so running it twice gives the same.
-    data: bars of one or many symbols, in any shape `read_bars` accepts, or a mapping symbol → Events of `data.load`,
-        which call on_book, on_trade and on_timer, and on_bar with bars of their trades: see `backtest_events`.
-    capital: USDC in the account at the start (default: 10,000).
-    interval: length of the bars, a span (default: that of the data, "1m" of events).
-    products: symbol → Product or fields to change, such as tick_size (default: `listing`).
-    leverage: set for every symbol at the start (default: the venue's).
-    fees: (maker, taker) rates as ratios (default: the venue's rates and volume tiers).
-    funding: "interest" (default: the venue's formula at a premium of 0), a rate for each interval, a Series of rates
-        over UTC times, or a frame of rates from `data.load`. It may also be a mapping symbol → any of these, or None
-        (no funding). Recorded rates take the place of "interest". A settlement applies to the position before orders of
-        the same instant, at the price of that instant.
-    path, liquidity, slippage, latency: see `models`. A number is a slippage ratio, or a latency span ("200ms").
-    seed: whole number that makes the random numbers of the models (default: 7).
-    warm_up: number of first bars that the strategy receives without trading. The results begin after them (default: 0).
-    progress: True shows a progress bar (default: False).
-    every_point: True visits every point of every bar, also where nothing can happen: slower, the same results.
-    recorded: settings of runs on events, see `EventSettings`.
-
-    Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
-    the earliest. It trades at the price of that moment, never at one from before it was sent. In a gap of its symbol
-    it waits for the next price. Prices inside a bar move along `path`. Resting orders, triggers and liquidations happen
-    at their prices on the way. Positions stay open at the end, valued at the last close. Orders still in flight are
+    A bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at the
+    earliest. It trades at the price of that moment, never at one from before it was sent. In a gap of its symbol it
+    waits for the next price. Prices inside a bar move along `path`. Resting orders, triggers and liquidations happen at
+    their prices on the way. Positions stay open at the end, valued at the last close. Orders still in flight are
     dropped.
 
-    Raises InputError for invalid data or settings. Errors of the strategy propagate with the time as a note.
+    Errors of the strategy propagate, with the time as a note.
+
+    Parameters
+    ----------
+    strategy : Strategy, class, callable or mapping
+        A Strategy, a function `on_bar(ctx, bar)`, or callbacks by name. It is copied, so running it twice gives the
+        same.
+    data : DataFrame, Recording, Events or mapping
+        Bars of one or many symbols, in any shape `read_bars` accepts, or a mapping symbol → Events of `data.load`.
+        Events call `on_book`, `on_trade` and `on_timer`, and `on_bar` with bars of their trades: see `backtest_events`.
+    capital : str, int, float or Decimal, optional
+        USDC in the account at the start (default: 10,000).
+    interval : str or Timedelta, optional
+        Length of the bars, such as "1h" (default: that of the data, "1m" of events).
+    products : mapping of str to Product or mapping, optional
+        A Product for a symbol, or fields to change, such as tick_size (default: `listing` says which).
+    leverage : str, int, float or Decimal, optional
+        Leverage of every symbol at the start (default: the venue's).
+    fees : tuple of two numbers, optional
+        Rates of maker and taker as ratios (default: the venue's rates and volume tiers).
+    funding : str, float, Series, DataFrame, mapping or None, optional
+        How funding is settled (default: "interest", the venue's formula at a premium of 0). It is a rate for each
+        interval, a Series of rates over UTC times, or a frame of rates from `data.load`. It may also be a mapping
+        symbol → any of these, or None (no funding). Recorded rates take the place of "interest". A settlement applies
+        to the position before orders of the same instant, at the price of that instant.
+    path : Path, optional
+        Order of the prices inside a bar, see `models` (default: `ExtremeOrder()`).
+    liquidity : Liquidity, optional
+        Quotes and fills of resting orders, see `models` (default: `BarLiquidity()`).
+    slippage : Slippage or float, optional
+        Slippage of taking orders, see `models`. A number is a ratio (default: 0).
+    latency : Latency, str, timedelta or tuple, optional
+        Time that orders and cancels take, see `models`, or a span such as "200ms" (default: none).
+    seed : int, optional
+        Whole number that makes the random numbers of the models (default: 7).
+    warm_up : int, optional
+        Number of first bars that the strategy receives without trading. The results begin after them (default: 0).
+    progress : bool, optional
+        True shows a progress bar (default: False).
+    every_point : bool, optional
+        True visits every point of every bar, also where nothing can happen: slower, the same results (default: False).
+    **recorded : EventSettings
+        Settings of runs on events: feed_latency, queue, partial_fills, impact.
+
+    Returns
+    -------
+    Results
+        Frames, measures and report of the run.
+
+    Raises
+    ------
+    InputError
+        For invalid data or settings.
+
+    Examples
+    --------
+    >>> research.backtest(Cross(fast=3), bars, fees=("0", "0"))
+    Results('Cross', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 10,354.35 USDC (+3.54%), 9 fills)
     """
     common = RunSettings(capital, products, leverage, fees, to_pandas(funding, "funding"), seed)
+    # Unpack is checked by type checkers only. At run time a misspelt setting would be accepted and ignored.
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
     data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
+        # Refused, not ignored: a user who gives a spread would believe that the fills contain it.
         given = {"path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
         for name in [name for name, value in {**given, "every_point": every_point}.items() if value]:
             raise InputError(f"{name} is a setting of runs on bars, which events have not", field=name)
@@ -108,6 +148,7 @@ def backtest(
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     if slippage is None or isinstance(slippage, int | float | np.number):
         slippage = RatioSlippage(float(slippage or 0.0))
+    # A model is known by its method, so that any object with this method can be a model.
     if not hasattr(latency, "delay"):
         latency = FixedLatency(milliseconds(latency or 0, "latency"))
     models = BarModels(path or ExtremeOrder(), liquidity or BarLiquidity(), slippage, latency)
@@ -139,17 +180,26 @@ class _BarRun:
         self.broker = broker = SimulatedBroker(core, states, models, settings, strategy)
         broker.open_account(settings)
         self.broker.every_point, broker.warm_until = every_point, self.warm_until
+        # The context makes itself the broker's `ctx`, which keeps it alive.
         BacktestContext(broker, max(each.interval for each in series.values()))
         broker.settlements = funding_schedule(core, series, settings.funding)
         broker.predicted = predicted_rates(core, series, settings.funding)
 
     def results(self, progress: bool) -> Results:
-        """Run through all the data and return the Results."""
+        """Run through all the data and return the Results.
+
+        Parameters
+        ----------
+        progress : bool
+            True shows a progress bar.
+        """
         for symbol, series in self.series.items():
             state = self.broker.states[symbol]
+            # The engine uses a price of 0 ticks for "no price yet", so a real price must never round to it.
             if state.to_ticks(float(series.low.min())) < 1:
                 text = f"{symbol}: a price is below one tick of {state.tick:g}. Give the product a smaller tick_size"
                 raise InputError(text, field="products", rule="tick_size")
+            # Only the points of this path are the same in every run. A subclass or another model may draw random ones.
             if type(self.broker.models.path) is ExtremeOrder and len(series) <= KEPT:
                 state.begun = _begun(series, state.tick, state.step, self.broker.models.path)
         self.broker.run(lambda: self._run_bars(progress))
@@ -167,17 +217,21 @@ class _BarRun:
         recent, due, coupled = self.received.recent, self._next_due(), False
         for bars in self._instants(progress):
             closed = bars[0].closed
+            # Strictly before: what is due at the close itself takes place after the strategy has seen the bar. The next
+            # walk processes it, a settlement before the orders of the same instant.
             busy: Any = arrivals or due < closed
             for bar in bars:
                 state = states[bar.symbol]
                 if bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                     busy = True
+            # Wake prices are those of single symbols. A margin that several positions share needs all bars together.
             if busy or (coupled and not broker.keeps_margin(bars)):
                 self._walk(bars, closed)
                 due, coupled = self._next_due(), broker.coupled
             # All bars of an instant are in the histories before the strategy sees the first of them.
             recent += bars
             broker.now = ctx.now = closed
+            # Before any `on_bar`: a strategy reads `x[-1]` as the value at the close of the bar that it is given.
             if feeds:
                 for bar in bars:
                     for push, values in feeds.get(bar.symbol, ()):
@@ -210,6 +264,7 @@ class _BarRun:
         total = len(next(iter(self.series.values())))
         if len(self.series) > 1:
             by_time: dict[int, list[Bar]] = {}
+            # Symbols may have different gaps and lengths, so their bars meet by closing time and not by row.
             for symbol, series in self.series.items():
                 for bar in _bars_of(symbol, series):
                     by_time.setdefault(bar.closed, []).append(bar)
@@ -232,17 +287,23 @@ class _BarRun:
         """Move along the paths of bars that close at one time, up to where nothing more can happen in them."""
         broker = self.broker
         arrivals, settlements = broker.arrivals, broker.settlements
+        # The quiet bars before have not touched the core. The jump to the first price starts from their closes.
         broker.apply_closes()
         points = []
         for bar in bars:
             state = broker.states[bar.symbol]
             begun = state.begin_bar(bar, broker.liquidity, self.broker.models.path)
             points += [(bar.time + offset, state, price) for offset, price in begun]
+        # The sort is stable: points of one instant stay in the order of the symbols, so that a run can be repeated.
         points.sort(key=itemgetter(0))
         for time, state, price in points:
+            # Orders that are due before this point trade at the price before it. At the same instant the price comes
+            # first.
             if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
                 broker.process_until(time)
             if state.started and not arrivals and self._is_quiet(bars, closed):
+                # The prices that are left out still count as seen: an order sent before them need not wait for another
+                # one.
                 for last, moved, _ in points:
                     moved.priced_ms = last
                 break
@@ -253,6 +314,7 @@ class _BarRun:
         else:
             broker.process_until(closed)
             broker.update_wake_prices()
+        # Only walked bars can change cash or positions, so a run of quiet bars needs no record.
         broker.record_balances(closed)
 
     def _is_quiet(self, bars: Sequence[Bar], closed: int) -> bool:

@@ -31,12 +31,22 @@ FIELDS = {
 
 
 def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], MarginTables]:
-    """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
+    """Return ProductMeta rows for the symbols of the data (in their order), and the margin tables they name.
 
     A symbol that the local venue lists is that product. Another symbol gets the tick of its prices, a step that keeps
-    money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
-    fields. What is not known of a Product is as without it, which causes a warning. Raises InputError for an unknown
-    field.
+    money exact, and BTCUSDC's fees and margins. Fields that a Product does not know are as without it, with a warning.
+
+    Parameters
+    ----------
+    bars : mapping of str to Bars
+        Bars by symbol.
+    given : mapping of str to Product or mapping, or None
+        A Product for a symbol (for example of a session), or fields to change.
+
+    Raises
+    ------
+    InputError
+        For an unknown field.
     """
     usual, tables = _usual(tuple(bars.items()))
     if not given:
@@ -68,18 +78,37 @@ def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], Ma
 
 
 def make_core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
-    """Return a core that lists the symbols and schedules nothing: prices and funding come from the driver."""
+    """Return a core that lists the symbols and schedules nothing: prices and funding come from the driver.
+
+    Parameters
+    ----------
+    bars : mapping of str to Bars
+        Bars by symbol.
+    products : mapping of str to Product or mapping, or None
+        A Product for a symbol, or fields to change.
+    seed : int
+        Seed of the core.
+    start : int
+        Time at which it begins, Unix ms.
+    """
     rows, tables = listings(bars, products)
     genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
     # What the LP vault takes over stays with it: sold at the mark, it would trade with orders that the bars decide.
     core = Core(structs.replace(genesis, config=structs.replace(genesis.config, lp_slice=0)))
+    # The core's own processes, such as price updates and funding, would act on a market that the data decides.
     core.state.schedule.clear()
     core.record_events(False)
     return core
 
 
 def product_fields(product: VenueProduct) -> dict[str, Any]:
-    """Return the fields of a product that `products=` may set, as it takes them."""
+    """Return the fields of a product that `products=` may set, as it takes them.
+
+    Parameters
+    ----------
+    product : VenueProduct
+        Product to describe.
+    """
     texts = {name: format(getattr(product, name), "f") for name in FIELDS if name != "funding_interval"}
     return {**texts, "funding_interval": product.funding_interval}
 

@@ -33,11 +33,27 @@ class RunSource:
     times: Integers
 
     def by_symbol(self, values: Array) -> pd.DataFrame:
-        """Return values over time, one column a symbol."""
+        """Return values over time, one column a symbol.
+
+        Parameters
+        ----------
+        values : array of float64, shape (times, symbols)
+            Values of any unit.
+        """
         return pd.DataFrame(values, index=time_index(self.times), columns=list(self.symbols))
 
     def equity_frame(self, equity: Array, balance: Array, unrealized: Array | None = None) -> pd.DataFrame:
-        """Return an equity curve in the columns of EQUITY."""
+        """Return an equity curve in the columns of `EQUITY`.
+
+        Parameters
+        ----------
+        equity : array of float64, shape (times,)
+            Balance plus unrealised PnL, USDC.
+        balance : array of float64, shape (times,)
+            Cash, USDC.
+        unrealized : array of float64, shape (times,), optional
+            Unrealised PnL, USDC (default: equity − balance).
+        """
         unrealized = equity - balance if unrealized is None else unrealized
         columns = {"equity": equity, "balance": balance, "unrealized": unrealized}
         return pd.DataFrame(columns, index=time_index(self.times)).astype(tables.EQUITY)
@@ -75,6 +91,7 @@ def _marks(bars: tuple[Bars, ...], ticks: tuple[float, ...], start: int, end: in
     times = times[(times <= end) & (times >= start)]
     columns = []
     for series, tick in zip(bars, ticks, strict=True):
+        # The first open stands for all times before the first close, at index 0 of the search below.
         found = np.rint(np.concatenate([series.open[:1], series.close]) / tick).astype("int64")
         columns.append(found[np.searchsorted(series.closed, times, side="right")])
     marks = np.column_stack(columns)
@@ -82,7 +99,19 @@ def _marks(bars: tuple[Bars, ...], ticks: tuple[float, ...], start: int, end: in
 
 
 class BacktestSource(RunSource):
-    """The frames and arrays of a run on the core, from its broker at the end."""
+    """The frames and arrays of a run on the core, from its broker at the end.
+
+    Parameters
+    ----------
+    broker : SimulatedBroker
+        Broker of the run.
+    bars : mapping of str to Bars
+        Bars by symbol, whose closes value the equity.
+    start : int
+        First time of the frames, Unix ms.
+    end : int
+        Last time of the frames, Unix ms.
+    """
 
     def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int) -> None:
         self._broker = broker
@@ -108,6 +137,7 @@ class BacktestSource(RunSource):
     def _balances(self) -> tuple[Integers, Integers, Integers]:
         """Cash, signed steps and unrealised PnL (micro-USDC) at each time, from the changes the broker recorded."""
         table = np.array(self._broker.balances, dtype="int64")
+        # The broker recorded changes only. Each time takes the last record at or before it.
         table = table[np.searchsorted(table[:, 0], self.times, side="right") - 1]
         cash, sizes, entries = table[:, 1], table[:, 2::2], table[:, 3::2]
         return cash, sizes, (sizes * self._marks.ticks * self._units - entries).sum(axis=1)
@@ -187,7 +217,21 @@ class BacktestSource(RunSource):
 def build_results(
     broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int, settings: Mapping[str, Any]
 ) -> Results:
-    """Return the Results of a run from `start` to `end` (Unix ms), and release its broker."""
+    """Return the Results of a run, and release its broker.
+
+    Parameters
+    ----------
+    broker : SimulatedBroker
+        Broker of the run.
+    bars : mapping of str to Bars
+        Bars by symbol, whose closes value the equity.
+    start : int
+        First time of the frames, Unix ms.
+    end : int
+        Last time of the frames, Unix ms.
+    settings : mapping of str to object
+        Settings that the Results show.
+    """
     source = BacktestSource(broker, bars, start, end)
     results = Results.of(source, broker.strategy.name, broker.strategy.params, settings)
     broker.release()

@@ -17,4 +17,4 @@ if TYPE_CHECKING:
     from .loading import load as load
     from .quality import check as check
 
-__getattr__ = on_first_use(__name__, _HOMES, examples="data")
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -28,10 +28,29 @@ TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bars:
-    """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
+    """Bars of one symbol.
 
     A bar covers [opened, closed): it is complete after `interval`, and no later than the next bar opens (months have
     different lengths). `closed` is read-only.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol.
+    interval : int
+        Usual length of a bar, ms.
+    opened : array of int64
+        When each bar begins, Unix ms, increasing.
+    open : array of float64
+        First price of each bar, USDC.
+    high : array of float64
+        Highest price of each bar, USDC.
+    low : array of float64
+        Lowest price of each bar, USDC.
+    close : array of float64
+        Last price of each bar, USDC.
+    volume : array of float64
+        Traded quantity of each bar, base units, 0 if it is not known.
     """
 
     symbol: str
@@ -47,6 +66,7 @@ class Bars:
 
     def __post_init__(self) -> None:
         ends = self.opened + self.interval
+        # February is shorter than the usual month: a bar must not end after the next one begins.
         np.minimum(ends[:-1], self.opened[1:], out=ends[:-1])
         ends.flags.writeable = False
         object.__setattr__(self, "closed", ends)
@@ -55,32 +75,54 @@ class Bars:
         return len(self.opened)
 
     def frame(self) -> pd.DataFrame:
-        """Return the bars as a frame: index time (start, UTC). Float64 open, high, low, close, volume."""
+        """Return the bars as a frame.
+
+        Returns
+        -------
+        DataFrame
+            Index `time` (start, UTC), float64 columns open, high, low, close (USDC) and volume (base units).
+        """
         index = pd.to_datetime(self.opened, unit="ms", utc=True).rename("time")
         return pd.DataFrame({name: getattr(self, name) for name in ("open", "high", "low", "close", "volume")}, index)
 
 
 def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
-    """Return `data` as Bars by symbol.
+    """Return data as Bars by symbol.
 
-    `data` is one of:
-    - an OHLCV frame of pandas, or of a library that has the Arrow interface (polars, pyarrow, duckdb): columns open,
-      high, low, close and perhaps volume in any case. Times as the index or in a column time or timestamp, as times or
-      as epochs (s, ms, µs and ns are distinguished by size). Naive times are UTC
+    The data is one of:
+
+    - an OHLCV frame of pandas, or of a library that has the Arrow interface (polars, pyarrow, duckdb). Its columns are
+      open, high, low, close and perhaps volume in any case. Times are the index or a column time or timestamp, as times
+      or as epochs (s, ms, µs and ns are distinguished by size). Naive times are UTC.
     - the same in long form with a column symbol, or a mapping symbol → frame
     - a wide frame of closes with one column for each symbol (each open is then the previous close)
     - a Recording (its bars of `interval`, default a minute), or what this function returned
 
-    `symbol` names a frame without a name. `interval` is the length of a bar (default: the most frequent
-    spacing).
+    Parameters
+    ----------
+    data : DataFrame, Recording, Bars or mapping
+        Bars in one of these shapes.
+    symbol : str, optional
+        Name of a frame without a name (default: "ASSET").
+    interval : str or Timedelta, optional
+        Length of a bar (default: the most frequent spacing).
 
-    Raises InputError for times that are missing, repeated or not increasing, and for an `interval` longer than the
-    bars' spacing. Prices that are missing, not positive, or outside their bar's high and low also raise it.
+    Returns
+    -------
+    dict of str to Bars
+        Bars of each symbol.
+
+    Raises
+    ------
+    InputError
+        For times that are missing, repeated or not increasing, and for an `interval` longer than the bars' spacing.
+        Prices that are missing, not positive, or outside their bar's high and low also raise it.
     """
     if isinstance(data, Recording):
         interval = interval or "1m"
         recorded = {name: data.bars(name, interval) for name in data.symbols}
         data = {name: part for name, part in recorded.items() if len(part)}
+    # The points of a sweep pass bars that were read and checked before.
     if isinstance(data, Mapping) and interval is None and all(isinstance(part, Bars) for part in data.values()):
         found = dict(data)  # checked before
     else:
@@ -93,10 +135,17 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
 
 
 def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
-    """Return the finest power of ten that all prices of `bars` are multiples of (at most `max_places` decimals).
+    """Return the finest power of ten that all prices are multiples of.
 
-    Prices without a grid (computed ones), or with one so fine that exact money would need coarse quantities, get a tick
-    of about a millionth of the highest price. They are rounded to it.
+    Computed prices may have no grid, or one so fine that exact money would need coarse quantities. They get a tick of
+    about a millionth of the highest price, and are rounded to it.
+
+    Parameters
+    ----------
+    bars : Bars
+        Bars of one symbol.
+    max_places : int, optional
+        Most decimal places of the tick (default: 8).
     """
     prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
     highest = float(prices.max())
@@ -105,11 +154,18 @@ def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
         scaled = prices * 10.0**places
         if np.allclose(scaled, np.round(scaled), rtol=1e-11, atol=1e-6 * min(1.0, highest * 10.0**places)):
             return Decimal(1).scaleb(-places)
+    # No grid was found. A millionth of the price keeps rounding far below any cost that is modelled.
     return Decimal(1).scaleb(-min(max_places, max(0, 5 - magnitude)))
 
 
 def whole(units: float) -> int:
-    """Return how many whole units there are. Float noise takes none away: 1.001 / 0.001 is 1000.9999999999999."""
+    """Return how many whole units there are. Float noise takes none away: 1.001 / 0.001 is 1000.9999999999999.
+
+    Parameters
+    ----------
+    units : float
+        Number of units, 0 or above.
+    """
     return math.floor(units * (1 + 1e-12))
 
 
@@ -152,12 +208,24 @@ def _frame_of(data: Any) -> pd.DataFrame:
 
 
 def time_column(names: Mapping[str, Any]) -> Any:
-    """Return the column that holds the times (`names`: lower case → name), None where there is none."""
+    """Return the column that holds the times, None if there is none.
+
+    Parameters
+    ----------
+    names : mapping of str to object
+        Name of each column by its name in lower case.
+    """
     return next((names[name] for name in TIME_COLUMNS if name in names), None)
 
 
 def by_time(data: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with its column of times as the index, if it has one."""
+    """Return a frame with its column of times as the index, if it has one.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Frame of any columns.
+    """
     column = time_column({str(name).lower(): name for name in data.columns})
     return data if column is None else data.set_index(column)
 
@@ -198,9 +266,21 @@ def _numbers(symbol: str, data: pd.DataFrame, names: Mapping[str, Any], name: st
 
 
 def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the time of each row in Unix ms: of its time column (`names`: lower case → name), else of its index.
+    """Return the time of each row in Unix ms: of its time column, else of its index.
 
-    Raises InputError where there is none.
+    Parameters
+    ----------
+    symbol : str
+        Product symbol, for the error.
+    data : DataFrame
+        Frame with the rows.
+    names : mapping of str to object
+        Name of each column by its name in lower case.
+
+    Raises
+    ------
+    InputError
+        If there are no times.
     """
     column = time_column(names)
     times: Any = data[column] if column is not None else data.index
@@ -223,6 +303,8 @@ def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
         times = times.to_numpy(dtype="float64")
     numbers: NDArray[Any] = np.asarray(times)
     largest = int(numbers.max()) if len(numbers) else 0
+    # Seconds may have decimals and are multiplied as floats. The finer units are whole numbers, in which floats lose
+    # digits.
     if largest < 10**11:
         return np.asarray(np.rint(numbers * 1000), dtype=np.int64)
     scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
@@ -268,6 +350,8 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
     usual = int(gaps[0]) if len(gaps) else 0
     if (gaps != usual).any():
         lengths, counts = np.unique(gaps, return_counts=True)
+        # The most frequent gap, not the shortest: weekends and missing bars make longer ones, a repeated minute a
+        # shorter one.
         usual = int(lengths[np.argmax(counts)])
     if interval is None:
         return usual
@@ -287,15 +371,24 @@ class Path(Protocol):
     """The order of the prices inside a bar."""
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the points of `bar`: first (0, open), last the close."""
+        """Return the points of a bar as (ms from its start, price in ticks): first (0, open), last the close.
+
+        Parameters
+        ----------
+        bar : ReplayBar
+            Bar with prices in ticks and its volume in steps.
+        """
 
 
 @dataclass(frozen=True)
 class ExtremeOrder:
     """Open, one extreme, the other, and close, at 0, 1/3, 2/3 and the end of the bar.
 
-    `first`: "near" begins with the extreme opposite to the close (a rising bar falls first), "far" with the other one,
-    "low" and "high" always with that one.
+    Parameters
+    ----------
+    first : {"near", "far", "low", "high"}, optional
+        Extreme that comes first (default: "near"). With "near" it is opposite to the close: a rising bar falls first.
+        With "far" it is the other one. With "low" and "high" it is always that one.
     """
 
     first: str = "near"
@@ -305,7 +398,13 @@ class ExtremeOrder:
             raise InputError(f"first is {self.first!r}, not one of {', '.join(known)}", field="first", nearest=known)
 
     def points(self, bar: ReplayBar) -> Points:
-        """Return the four points of `bar`."""
+        """Return the four points of a bar.
+
+        Parameters
+        ----------
+        bar : ReplayBar
+            Bar with prices in ticks and its volume in steps.
+        """
         rising = bar.close >= bar.open
         low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
         one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)

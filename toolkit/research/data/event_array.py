@@ -71,10 +71,27 @@ trade, order or book update (0: none). `previous` is the id of the update before
 class EventArray:
     """Events of one product in the order in which they were received.
 
-    Attributes:
-        array: structured NumPy array of dtype `EVENT`, read-only.
-        symbol: as the source names it ("" where it does not).
-        tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
+    Parameters
+    ----------
+    array : array
+        Structured NumPy array of dtype `EVENT`. It is kept as a read-only view.
+    symbol : str, optional
+        Product as the source names it, "" if it does not (default: "").
+    tick_size : Decimal, optional
+        Multiple of all prices (default: the finest power of ten that they are multiples of).
+    step_size : Decimal, optional
+        Multiple of all quantities (default: the finest power of ten that they are multiples of).
+
+    Attributes
+    ----------
+    array : array of EVENT
+        Structured NumPy array, read-only.
+    symbol : str
+        Product as the source names it, "" if it does not.
+    tick_size : Decimal
+        Multiple of all prices.
+    step_size : Decimal
+        Multiple of all quantities.
     """
 
     def __init__(
@@ -108,13 +125,27 @@ class EventArray:
         return {"tick_size": self.tick_size, "step_size": self.step_size}
 
     def of(self, *kinds: Kind) -> NDArray[Any]:
-        """Return the rows of the array that are of some kinds."""
+        """Return the rows of the array that are of some kinds.
+
+        Parameters
+        ----------
+        *kinds : Kind
+            Kinds to return.
+        """
         found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]
         return found
 
 
 def refuse_inverse(symbol: str, exchange: str = "") -> None:
-    """Raise InputError for a contract whose value is in its coin: profit and loss here are of linear ones."""
+    """Raise InputError for a contract whose value is in its coin: profit and loss here are of linear ones.
+
+    Parameters
+    ----------
+    symbol : str
+        Product as its exchange names it.
+    exchange : str, optional
+        Name of the exchange (default: not known). Some exchanges say it by the form of the symbol.
+    """
     name, venue = symbol.upper(), exchange.lower()
     inverse: object = re.search(r"/USD:(?!USD)|USD_PERP$|USD_\d{6}$|-USD-SWAP$|^XBT(USD|[HMUZ]\d\d)$", name)
     inverse = inverse or (venue in ("bitmex", "bybit") and re.search(r"USD([HMUZ]\d\d)?$", name))
@@ -124,9 +155,26 @@ def refuse_inverse(symbol: str, exchange: str = "") -> None:
 
 
 def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataFrame:
-    """Return OHLCV bars of trades (time, price, quantity). Intervals without trades have none.
+    """Return OHLCV bars of trades. Intervals without trades have none.
 
-    Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
+    Parameters
+    ----------
+    trades : DataFrame
+        Columns time (UTC), price (USDC) and quantity (base units).
+    symbol : str
+        Product symbol of the bars.
+    interval : str
+        Length of a bar, such as "1m".
+
+    Returns
+    -------
+    DataFrame
+        One row a bar:
+
+        - time: datetime64[ms, UTC], start of the bar
+        - symbol: string
+        - open, high, low, close: float64, USDC
+        - volume: float64, base units
     """
     stamps = trades["time"].dt.floor(pd.Timedelta(span_ns(interval, "interval"))).astype("datetime64[ms, UTC]")
     grouped = trades.groupby(stamps)
@@ -137,10 +185,19 @@ def bars_of_trades(trades: pd.DataFrame, symbol: str, interval: str) -> pd.DataF
 
 
 def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
-    """Return the finest power of ten that all values are multiples of, 1 for none."""
+    """Return the finest power of ten that all values are multiples of.
+
+    Parameters
+    ----------
+    values : array of float64
+        Prices or quantities. Those that are not finite are left out.
+    most_places : int, optional
+        Most decimal places. Values with more get a grid of that many (default: 12).
+    """
     values = np.unique(values)
     values = values[np.isfinite(values)]
     for places in range(most_places):
+        # Prices are binary floats. The tolerance takes 0.1 + 0.2 as a multiple of 0.1.
         scaled = values * 10.0**places
         if np.all(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
             return Decimal(1).scaleb(-places)
@@ -148,18 +205,41 @@ def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
 
 
 def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
-    """Return values as whole numbers of ticks or steps. NaN becomes 0, and too large values are bounded."""
+    """Return values as whole numbers of ticks or steps. NaN becomes 0, and too large values are bounded.
+
+    Parameters
+    ----------
+    values : array of float64
+        Prices or quantities.
+    size : float
+        Tick or step, in the unit of the values.
+    """
     with np.errstate(over="ignore"):
+        # The conversion of a larger float64 to int64 could wrap around without a warning.
         return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
 
 
 def empty(count: int = 0) -> NDArray[Any]:
-    """Return an array of `count` events whose fields are zero."""
+    """Return an array of events whose fields are zero.
+
+    Parameters
+    ----------
+    count : int, optional
+        Number of events (default: 0).
+    """
     return np.zeros(count, dtype=EVENT)
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """Return an array of events from columns by field name. The fields that are left out are zero."""
+    """Return an array of events from columns. The fields that are left out are zero.
+
+    Parameters
+    ----------
+    columns : mapping of str to object
+        Values by name of the field, one a row or one for all.
+    count : int
+        Number of events.
+    """
     array = empty(count)
     for name, values in columns.items():
         array[name] = values
@@ -167,7 +247,17 @@ def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
 
 
 def with_clears(array: NDArray[Any], starts: NDArray[np.int64], **fields: Any) -> NDArray[Any]:
-    """Return events with a CLEAR before each row of `starts`, which has its times and id, and `fields`."""
+    """Return events with a CLEAR before some of their rows, which has the times and the id of the row.
+
+    Parameters
+    ----------
+    array : array
+        Events.
+    starts : array of int64
+        Numbers of the rows that a CLEAR precedes.
+    **fields : object
+        Further fields of the CLEAR rows, such as the side.
+    """
     clears = empty(len(starts))
     for name in ("exchange_ns", "local_ns", "id"):
         clears[name] = array[name][starts]

@@ -23,11 +23,33 @@ PRICES = (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD)
 
 
 class Summary(NamedTuple):
-    """Facts about all events that a run needs before it begins. Times are Unix ns, prices USDC.
+    """Facts about all events that a run needs before it begins.
 
-    `behind` is how far the recorder's clock was behind the exchange's. `late` is the share of events with a delay that
-    no feed has (with several files, that of the worst one). `rates` are the recorded funding rates by time of the
-    exchange, without those that repeat the previous one.
+    Attributes
+    ----------
+    symbol : str
+        Product as the source names it, "" if it does not.
+    exchange : str
+        Exchange as the source names it, "" if it does not.
+    tick_size : Decimal
+        Multiple of all prices.
+    step_size : Decimal
+        Multiple of all quantities.
+    exchange_ns : tuple of (int, int)
+        First and last time at the exchange, Unix ns.
+    local_ns : tuple of (int, int)
+        First and last time at the recorder, Unix ns.
+    behind : int
+        How far the recorder's clock was behind the exchange's, ns, 0 or above.
+    prices : tuple of (float, float, float, float)
+        First, highest, lowest and last price, USDC.
+    kinds : frozenset of int
+        Kinds of event that occur.
+    rates : tuple of (array of int64, array of float64)
+        Recorded funding rates: times at the exchange (Unix ns) and rates (ratios), without those that repeat the
+        previous one.
+    late : float
+        Share of events with a delay that no feed has. With several files it is that of the worst one.
     """
 
     symbol: str
@@ -45,7 +67,18 @@ class Summary(NamedTuple):
 
 
 def summary_of(events: Events) -> Summary:
-    """Return the summary of events in memory. Raises InputError where there are none."""
+    """Return the summary of events in memory.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
     array = events.array
     if not len(array):
         raise InputError(f"{events.symbol}: there are no events", field="data", rule="not empty")
@@ -54,6 +87,7 @@ def summary_of(events: Events) -> Summary:
     times, local = array["exchange_ns"], array["local_ns"]
     rates = events.of(Kind.FUNDING)
     rates = rates[np.argsort(rates["exchange_ns"], kind="stable")]
+    # A feed repeats the rate every second, which would fill the summary with copies of it.
     rates = rates[np.append(True, rates["price"][1:] != rates["price"][:-1])[: len(rates)]]
     some = len(prices) > 0
     return Summary(
@@ -72,15 +106,31 @@ def summary_of(events: Events) -> Summary:
 
 
 class EventFiles:
-    """The events of one product in files (or Events), in the order of their times. Few are in memory at a time.
+    """The events of one product in files, in the order of their times. Few are in memory at a time.
 
-    Files of the same time, such as trades and books of a day, are read together. `summaries` are those of each such
-    group, `summary` is that of all.
+    Files of the same time, such as trades and books of a day, are read together.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol.
+    parts : sequence of path or Events
+        Files that `load` can read, or Events, in any order.
+
+    Attributes
+    ----------
+    groups : list of list
+        Files of each group that is read together.
+    summaries : list of Summary
+        Summary of each group.
+    summary : Summary
+        Summary of all.
     """
 
     def __init__(self, symbol: str, parts: Sequence[Any]) -> None:
         self.symbol = symbol
         found = [(_summary(symbol, part), part) for part in parts]
+        # Local times decide: names of files don't always sort by day, and users give them in any order.
         found.sort(key=lambda pair: pair[0].local_ns)
         names = {summary.symbol for summary, _ in found if summary.symbol}
         if len(names) > 1:
@@ -89,6 +139,8 @@ class EventFiles:
         self.groups: list[list[Any]] = []
         self.summaries: list[Summary] = []
         for summary, part in found:
+            # Files that begin before the middle of the last group cover the same time. One that begins later is the
+            # next day's.
             if self.groups and summary.local_ns[0] < sum(self.summaries[-1].local_ns) // 2:
                 self.groups[-1].append(part)
                 self.summaries[-1] = _joined([self.summaries[-1], summary])
@@ -103,7 +155,18 @@ class EventFiles:
             yield merge([read_part(self.symbol, part) for part in group])
 
     def until(self, time_ns: int) -> tuple[list[Any], Events | None]:
-        """Return the files that end before a local time, and the events of those that have begun by then."""
+        """Return the files that end before a time, and the events of those that have begun by then.
+
+        Parameters
+        ----------
+        time_ns : int
+            Time at the recorder, Unix ns.
+
+        Returns
+        -------
+        tuple of (list, Events or None)
+            The whole files, and the events of the others, None if there are none.
+        """
         before = [part for part, known in zip(self.groups, self.summaries, strict=True) if known.local_ns[1] < time_ns]
         whole = [file for group in before for file in group]
         now = self.groups[len(before)] if len(before) < len(self.groups) else []
@@ -111,7 +174,13 @@ class EventFiles:
 
 
 def holds_events(part: Any) -> bool:
-    """Return whether data of a symbol is events, or a list of files of them."""
+    """Return whether data of a symbol is events, or a list of files of them.
+
+    Parameters
+    ----------
+    part : object
+        Data of one symbol, as the user gave it.
+    """
     files = isinstance(part, list | tuple) and all(isinstance(one, str | os.PathLike | Events) for one in part)
     return isinstance(part, Events) or (files and len(part) > 0)
 
@@ -123,6 +192,7 @@ def _summary(symbol: str, part: Any) -> Summary:
     if not path.is_file():
         raise InputError(f"{symbol}: there is no file {path}", field="data", value=str(path))
     stat = path.stat()
+    # Time and size are part of the key, so a file that is written again is read again.
     return _summary_of_file(symbol, path, stat.st_mtime_ns, stat.st_size)
 
 
@@ -133,7 +203,20 @@ def _summary_of_file(symbol: str, path: Path, modified: int, size: int) -> Summa
 
 
 def read_part(symbol: str, part: Any) -> Events:
-    """Return the events of one part. Raises InputError for a file of candles, or of several other products."""
+    """Return the events of one part.
+
+    Parameters
+    ----------
+    symbol : str
+        Product symbol, which chooses the events of a file with several.
+    part : path or Events
+        File, or events, which are returned unchanged.
+
+    Raises
+    ------
+    InputError
+        For a file of candles, or of several other products.
+    """
     if isinstance(part, Events):
         return part
     found = load(part, format=guess_format(Path(part)), progress=False)

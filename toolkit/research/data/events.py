@@ -17,7 +17,6 @@ from ...extras import need
 from ...numerals import moment_ns
 from ...stored.seals import FileKind
 from ...stored.tables import read_table, write_table
-from ...worked_examples import add_examples
 from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
@@ -40,12 +39,39 @@ _KIND = FileKind("events", FORMAT, "load the source again and save it")
 class Events(EventArray):
     """The events of one product in the order in which they were received.
 
-    Attributes:
-        array: structured NumPy array of dtype `EVENT`, read-only.
-        symbol, exchange: as the source names them ("" where it does not).
-        tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
-        source: file and format it was read from.
-        notes: what the reader left out or repaired, one sentence each. `check` lists them.
+    Parameters
+    ----------
+    array : array
+        Structured NumPy array of dtype `EVENT`.
+    symbol : str, optional
+        Product as the source names it, "" if it does not (default: "").
+    exchange : str, optional
+        Exchange as the source names it, "" if it does not (default: "").
+    source : str, optional
+        File and format it was read from (default: "").
+    notes : sequence of str, optional
+        Notes on what the reader left out or repaired, one sentence each. `check` lists them (default: none).
+    tick_size : Decimal, optional
+        Multiple of all prices (default: the finest power of ten that they are multiples of).
+    step_size : Decimal, optional
+        Multiple of all quantities (default: the finest power of ten that they are multiples of).
+
+    Attributes
+    ----------
+    array : array of EVENT
+        Structured NumPy array, read-only.
+    symbol : str
+        Product as the source names it, "" if it does not.
+    exchange : str
+        Exchange as the source names it, "" if it does not.
+    tick_size : Decimal
+        Multiple of all prices.
+    step_size : Decimal
+        Multiple of all quantities.
+    source : str
+        File and format it was read from.
+    notes : tuple of str
+        Notes on what the reader left out or repaired, one sentence each.
     """
 
     def __init__(
@@ -73,7 +99,30 @@ class Events(EventArray):
         return Events(array, **about)
 
     def between(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Events:
-        """Return the events whose local time is from `start` on and before `end` (UTC)."""
+        """Return the events of a span of local time.
+
+        Parameters
+        ----------
+        start : str or datetime, optional
+            First local time, such as "2026-01-01 00:01" (UTC), included (default: the first event).
+        end : str or datetime, optional
+            Local time at which to stop (UTC), not included (default: after the last event).
+
+        Returns
+        -------
+        Events
+            The events from `start` on and before `end`.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> len(events.between("2026-01-01 00:01", "2026-01-01 00:02"))
+        87
+        """
         local = self.array["local_ns"]
         kept = np.ones(len(local), dtype=bool)
         if start is not None:
@@ -83,15 +132,50 @@ class Events(EventArray):
         return self._with(self.array[kept])
 
     def counts(self) -> dict[str, int]:
-        """Return how many events there are of each kind that occurs, by its name in lower case."""
+        """Return how many events there are of each kind that occurs.
+
+        Returns
+        -------
+        dict of str to int
+            Number of events by the name of the kind in lower case.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> events.counts()
+        {'depth': 137, 'trade': 22, 'clear': 1, 'snapshot': 36, 'mark': 3, 'index': 3}
+        """
         kinds, numbers = np.unique(self.array["kind"], return_counts=True)
         return {Kind(kind).name.lower(): int(number) for kind, number in zip(kinds, numbers, strict=True)}
 
     def frame(self) -> pd.DataFrame:
         """Return the events as a DataFrame.
 
-        Columns: exchange_time and local_time (datetime64[ns, UTC]), kind and side (string, side "buy", "sell" or NA),
-        price and quantity (float64), id and previous (Int64).
+        Returns
+        -------
+        DataFrame
+            One row an event:
+
+            - exchange_time, local_time: datetime64[ns, UTC]
+            - kind: string, name of the kind in lower case
+            - side: string, "buy", "sell" or NA
+            - price: float64, USDC
+            - quantity: float64, base units
+            - id, previous: Int64, NA for none
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> events.frame()[["kind", "price"]].tail(2).values.tolist()
+        [['mark', 62653.3], ['index', 62614.5]]
         """
         text = pd.StringDtype()
         made: pd.DataFrame = self.arrow().to_pandas()
@@ -100,8 +184,27 @@ class Events(EventArray):
     def arrow(self) -> pa.Table:
         """Return the events as an Arrow table, as `save` writes them.
 
-        Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text, side is null where
-        there is none), price, quantity (double), id, previous (int64, null for none).
+        Returns
+        -------
+        pyarrow.Table
+            One row an event:
+
+            - exchange_time, local_time: timestamp[ns, UTC]
+            - kind: dictionary of text
+            - side: dictionary of text, null if there is none
+            - price: double, USDC
+            - quantity: double, base units
+            - id, previous: int64, null for none
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> events.arrow().column_names[:4]
+        ['exchange_time', 'local_time', 'kind', 'side']
         """
         need("pyarrow")
         import pyarrow as pa
@@ -126,23 +229,77 @@ class Events(EventArray):
         return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode({**about, **grid})})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a Parquet file to `path`, which `load`, pandas, DuckDB and others read. An existing one is replaced."""
+        """Write a Parquet file, which `load`, pandas, DuckDB and others read. An existing one is replaced.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            File to write.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> events.save("events.parquet")
+        >>> len(data.load("events.parquet", format="parquet")) == len(events)
+        True
+        """
         write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
-        """Return the `Tape` that a venue replays, in ticks (`tick_size`) and steps (`step_size`) of its product."""
+        """Return the tape that a venue replays.
+
+        Parameters
+        ----------
+        tick_size : Decimal
+            Tick of the venue's product, USDC.
+        step_size : Decimal
+            Step of the venue's product, base units.
+
+        Raises
+        ------
+        InputError
+            For prices that are no multiples of the tick.
+        """
         from .replaying import Tape
 
         key = ("tape", tick_size, step_size)
+        # The array is read-only, so what is computed from it stays true.
         if key not in self.cache:  # every episode of an environment replays it again
             self.cache[key] = Tape(self, tick_size, step_size)
         tape: Tape = self.cache[key]
         return tape
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
-        """Return OHLCV bars of the trades by exchange time, of an `interval`. Intervals without trades have none.
+        """Return OHLCV bars of the trades by exchange time. Intervals without trades have none.
 
-        Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
+        Parameters
+        ----------
+        interval : str, optional
+            Length of a bar (default: "1m").
+
+        Returns
+        -------
+        DataFrame
+            One row a bar:
+
+            - time: datetime64[ms, UTC], start of the bar
+            - symbol: string
+            - open, high, low, close: float64, USDC
+            - volume: float64, base units
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> events = data.load("recorded", format="recording")
+        >>> events.bars("1m")[["open", "close"]].values.tolist()
+        [[62595.1, 62611.9], [62577.7, 62655.6]]
         """
         trades = self.of(Kind.TRADE)
         times = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True))
@@ -157,18 +314,21 @@ class Events(EventArray):
         return f"<Events {self.symbol} {local[0]} to {local[1]} UTC: {counts}; tick {self.tick_size}>"
 
 
-add_examples(Events, "Events")
-
-
 def merge(parts: Iterable[Events]) -> Events:
     """Return the events of several files of one product as one, in the order they were received.
 
     Each file's events stay in its order, so that a local time that runs back is still found.
+
+    Parameters
+    ----------
+    parts : iterable of Events
+        Events of the files, at least one.
     """
     parts = list(parts)
     first = parts[0]
     if len(parts) == 1:
         return first
+    # Sorted by the latest time so far: a file whose clock runs back keeps its order, and `check` still finds it.
     latest = [np.maximum.accumulate(part.array["local_ns"]) for part in parts]
     array = np.concatenate([part.array for part in parts])[np.argsort(np.concatenate(latest), kind="stable")]
     source = "; ".join(dict.fromkeys(part.source for part in parts))
@@ -178,7 +338,18 @@ def merge(parts: Iterable[Events]) -> Events:
 
 
 def holds_events(path: Path) -> bool:
-    """Return whether a file has the columns of events. Raises InputError when it is no Parquet file."""
+    """Return whether a file has the columns of events.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet file.
+
+    Raises
+    ------
+    InputError
+        When it is no Parquet file.
+    """
     need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -192,7 +363,17 @@ def holds_events(path: Path) -> bool:
 def read_events(path: Path) -> Events:
     """Read a file for which `holds_events` is true, of `Events.save` or another program.
 
-    Raises StoredFileError for a damaged one, and InputError for kinds and sides that are not known.
+    Parameters
+    ----------
+    path : Path
+        Parquet file.
+
+    Raises
+    ------
+    StoredFileError
+        For a damaged file.
+    InputError
+        For kinds and sides that are not known.
     """
     import pyarrow as pa
 

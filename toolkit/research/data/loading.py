@@ -56,27 +56,60 @@ def load(
 ) -> Any:
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
 
-    path: a file (plain, .gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, a pattern
-        with *, or a list of these: files of one product become one, in the order of their local times (candles: of
-        their first times). A frame of candles or funding rates of any library that has the Arrow interface is read
-        as the table of a file would be.
-    format: "binance-usdm" (raw streams, the archives' trades, aggTrades, bookTicker and metrics), "tardis"
-        (incremental L2, snapshots, trades, quotes, derivative ticker), "bybit" (archives of books and trades). Other
-        formats are "hyperliquid" (l2Book and other messages), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON
-        lists: candles, trades, funding rates), "csv", "parquet" (candles, rates, metrics) and "recording" (of
-        `record`). A Parquet file of `Events.save` holds events. None guesses from the contents and prints the format.
-    symbol: which product, where there are several. Without it they come as a dict symbol → data (candles of
-        several as one frame). It names events that have no name.
-    columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
-    damaged: "skip" leaves damaged lines out and says so in `notes`.
-    progress: True shows a progress bar immediately, False never, None when reading takes long.
+    The formats are:
 
-    A DataFrame of candles has time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
-    (float64). Funding rates have time, symbol, rate. Metrics have time, symbol and, where known, mark, index (USD),
-    open_interest (base units), open_interest_value (USD), premium and ratios. Nothing is repaired or sorted within a
-    file: see `check`.
+    - "binance-usdm": raw streams, and the archives' trades, aggTrades, bookTicker and metrics
+    - "tardis": incremental L2, snapshots, trades, quotes, derivative ticker
+    - "bybit": archives of books and trades
+    - "hyperliquid": l2Book and other messages
+    - "hftbacktest": .npz files
+    - "freqtrade": feather, Parquet and JSON lists of candles, trades and funding rates
+    - "csv" and "parquet": candles, rates and metrics. A Parquet file of `Events.save` holds events.
+    - "recording": a directory that `record` wrote
 
-    Raises InputError, which names file and line and says what was expected there.
+    Nothing is repaired or sorted within a file: see `check`.
+
+    Parameters
+    ----------
+    path : path, iterable of paths or DataFrame
+        A file, plain or compressed (.gz, .bz2, .xz, .zst, .lz4 or .zip), the directory of a recording or of files, or a
+        pattern with `*`. It may also be a list of these. Files of one product become one, in the order of their local
+        times (candles: of their first times). A frame of candles or funding rates of any library that has the Arrow
+        interface is read as the table of a file would be.
+    format : str, optional
+        Name of the format (default: guessed from the contents, and printed).
+    symbol : str, optional
+        Product to return, if there are several (default: all, as a dict symbol → data, candles of several as one
+        frame). It names events that have no name.
+    columns : mapping of str to str, optional
+        Columns of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate
+        (default: guessed by their usual names).
+    damaged : {"raise", "skip"}, optional
+        "skip" leaves damaged lines out and says so in `notes` (default: "raise").
+    progress : bool, optional
+        True shows a progress bar immediately, False never (default: when reading takes long).
+
+    Returns
+    -------
+    Events, DataFrame or dict
+        Events of one product, a table, or either by symbol. The tables are:
+
+        - candles: time (datetime64[ms, UTC]), symbol (string, if known), open, high, low, close (float64, USDC), volume
+          (float64, base units)
+        - funding rates: time, symbol, rate (float64, a ratio)
+        - metrics: time, symbol and, if known, mark, index (USD), open_interest (base units), open_interest_value (USD),
+          premium and ratios
+
+    Raises
+    ------
+    InputError
+        Names file and line and says what was expected there.
+
+    Examples
+    --------
+    >>> bars.to_csv("bars.csv")
+    >>> data.load("bars.csv", format="csv").shape
+    (200, 7)
     """
     if format is not None and format not in FORMATS:
         text = f"format {format!r} is not known. Known are {', '.join(FORMATS)}"
@@ -103,7 +136,18 @@ def load(
 
 
 def guess_format(path: Path) -> str:
-    """Return the format of a file by its name and first bytes. Raises InputError when it is none that is known."""
+    """Return the format of a file by its name and first bytes.
+
+    Parameters
+    ----------
+    path : Path
+        File, or directory of a recording.
+
+    Raises
+    ------
+    InputError
+        When it is none that is known.
+    """
     if path.is_dir():
         return "recording"
     name = path.name.lower()
@@ -168,6 +212,7 @@ def _unfolded(path: Path) -> list[Path]:
 def _joined(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, Events) for part in parts):
         forms = {part.source.rpartition(", ")[2] for part in parts}
+        # Both files together would count each trade twice.
         if {"trades)", "aggregated trades)"} <= forms:
             text = f"{name}: the files hold the same trades one by one and aggregated. Load one of the two"
             raise InputError(text, field="path", rule="one form of trades")
@@ -178,6 +223,7 @@ def _joined(name: str, parts: list[Any]) -> Any:
     if len(forms) > 1:
         held = " and ".join(sorted(forms))
         raise InputError(f"{name}: the files hold {held}. Load each kind separately", field="path")
+    # Names of monthly archives don't always sort by month.
     frames: list[pd.DataFrame] = sorted(parts, key=lambda part: part["time"].min())
     joined = pd.concat(frames, ignore_index=True)
     joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]

@@ -27,20 +27,37 @@ WALK, REACH = 64, 2_000
 class BookUpdates:
     """The book messages of events in one order of processing, prices in ticks and quantities in steps.
 
-    A message is a run of rows with the same times and id. A book that a message leaves crossed (`crossed`) keeps the
-    side that the message set last: older levels of the other side within it are void until they are set again.
+    A message is a run of rows with the same times and id. A book that a message leaves crossed keeps the side that the
+    message set last: older levels of the other side within it are void until they are set again.
 
-    Attributes (arrays, one item a message): `times` (Unix ns of the chosen clock, increasing), `rows` (first row in the
-    events' array), `bids`, `asks` (best price, 0: none), `crossed`.
+    Parameters
+    ----------
+    events : EventArray
+        Events whose book is one of levels.
+    times : array of int64, shape (rows,)
+        Clock of each row, Unix ns, by which messages are put in order. Equal ones stay in the order of the rows.
+
+    Attributes
+    ----------
+    times : array of int64
+        Time of each message by the chosen clock, Unix ns, increasing.
+    rows : array of int64
+        First row of each message in the events' array.
+    bids : array of int64
+        Best bid after each message, ticks, 0 for none.
+    asks : array of int64
+        Best ask after each message, ticks, 0 for none.
+    crossed : array of bool
+        Whether the message left best bid at or above best ask.
     """
 
     def __init__(self, events: EventArray, times: Integers) -> None:
-        """`times` is the clock of each row, by which messages are put in order (equal ones stay as they are)."""
         array = events.array
         rows = np.flatnonzero(np.isin(array["kind"], BOOK_KINDS))
         book, clock = array[rows], times[rows]
         new = np.ones(len(rows), dtype=bool)
         if len(rows):
+            # Rows of one message have the same times and id. Two messages of one instant differ in the id.
             new[1:] = clock[1:] != clock[:-1]
             for name in ("exchange_ns", "local_ns", "id"):
                 new[1:] |= book[name][1:] != book[name][:-1]
@@ -49,6 +66,7 @@ class BookUpdates:
         place = np.empty(len(first), dtype=np.int64)
         place[order] = np.arange(len(first))
         message = place[np.cumsum(new) - 1]
+        # Within a message CLEARs come first, then bids, then asks, independent of the order of its rows.
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
@@ -72,7 +90,14 @@ class BookUpdates:
         return len(self.times)
 
     def by_clock(self, times: Integers) -> BookUpdates:
-        """Return the same messages in the order of another clock, given for each row of the events' array."""
+        """Return the same messages in the order of another clock.
+
+        Parameters
+        ----------
+        times : array of int64, shape (rows,)
+            Clock of each row of the events' array, Unix ns.
+        """
+        # The levels are shared. Only their order by message differs, so runs with other clocks don't copy them.
         made = copy(self)
         order = np.lexsort((self.rows, times[self.rows]))
         made.rows = self.rows[order]
@@ -81,16 +106,23 @@ class BookUpdates:
             for name in ("_clears", "_bids", "_asks", "_ends"):
                 bounds = getattr(self, name)
                 setattr(made, name, [bounds[number] for number in order.tolist()])
+            # Another order of messages can void other levels, so the replay begins again.
             made._voided = []
             made._messages = np.argsort(order)[self._messages]
             made.bids, made.asks, made.crossed = made._best_prices()
         return made
 
     def changes(self) -> tuple[Integers, Integers, Integers, Integers]:
-        """Return every change of a level in order: number of its message, side, price and new total.
+        """Return every change of a level in order: number of its message, side, price in ticks and new total in steps.
 
         A level that a snapshot leaves out changes to 0.
+
+        Returns
+        -------
+        tuple of four arrays of int64
+            One item a change.
         """
+        # A CLEAR is no level. Its effect is in `_voided`, as changes to 0.
         kept = np.ones(len(self.ticks), dtype=bool)
         starts, ends = np.array(self._clears, dtype=np.int64), np.array(self._bids, dtype=np.int64)
         for row in np.flatnonzero(starts < ends).tolist():
@@ -106,7 +138,17 @@ class BookUpdates:
         return every[0][order], every[1][order], every[2][order], every[3][order]
 
     def apply(self, number: int, bids: dict[int, int], asks: dict[int, int]) -> None:
-        """Apply one message to the levels of a book (price → total, a void level may stay with total 0)."""
+        """Apply one message to the levels of a book. A void level may stay with total 0.
+
+        Parameters
+        ----------
+        number : int
+            Number of the message.
+        bids : dict of int to int
+            Total in steps by price in ticks, changed in place.
+        asks : dict of int to int
+            Total in steps by price in ticks, changed in place.
+        """
         clears, first_bid, first_ask, end = (
             self._clears[number], self._bids[number], self._asks[number], self._ends[number]
         )  # fmt: skip
@@ -137,6 +179,7 @@ class BookUpdates:
             zip(tops, bottoms, self._clears, self._bids, strict=True)
         ):
             if clears < first:
+                # A CLEAR voids levels that its message does not name. Comparing the book before and after finds them.
                 before = [
                     (side, price) for side, levels in ((1, bids), (-1, asks)) for price in levels if levels[price]
                 ]
@@ -146,6 +189,8 @@ class BookUpdates:
                 bid, ask = _best(bids, max), _best(asks, min)
             else:
                 apply(number, bids, asks)
+                # Most messages leave the best price or improve it. A search is needed only where the best level was
+                # removed.
                 if top > bid:
                     bid = top
                 if not bids.get(bid):
@@ -156,6 +201,8 @@ class BookUpdates:
                     ask = _next(asks, ask, 1, min)
             if bid >= ask and bid and ask:
                 crossed[number] = True
+                # The side that the message set is the newer one. Older levels of the other side within it were traded
+                # or withdrawn.
                 if bottom and bottom <= bid:
                     bid = _drop(bids, lambda price, ask=ask: price >= ask, max)  # type: ignore[misc]
                 else:
@@ -167,6 +214,7 @@ class BookUpdates:
         """Return the highest bid and the lowest ask that each message sets, 0 for none."""
         _, ticks, steps = self._levels
         far = np.int64(1) << 62
+        # reduceat needs an item behind the last one. It also returns an item for empty ranges, which is reset below.
         padded_high = np.append(np.where(steps > 0, ticks, 0), 0)
         padded_low = np.append(np.where(steps > 0, ticks, far), far)
         firsts, middles, ends = (np.array(part, dtype=np.int64) for part in (self._bids, self._asks, self._ends))
@@ -182,8 +230,19 @@ class BookUpdates:
 class BookCursor:
     """The levels of a book, moved forward message by message.
 
-    Attributes: `bids`, `asks` (price in ticks → total in steps, levels with total 0 are void), `applied` (how many
-    messages).
+    Parameters
+    ----------
+    updates : BookUpdates
+        Messages of the book.
+
+    Attributes
+    ----------
+    bids : dict of int to int
+        Total in steps by price in ticks. Levels with total 0 are void.
+    asks : dict of int to int
+        Total in steps by price in ticks. Levels with total 0 are void.
+    applied : int
+        Number of messages that are applied.
     """
 
     def __init__(self, updates: BookUpdates) -> None:
@@ -193,7 +252,13 @@ class BookCursor:
         self.applied = 0
 
     def move(self, applied: int) -> None:
-        """Apply the messages before number `applied`."""
+        """Apply the messages up to a number. It never moves back.
+
+        Parameters
+        ----------
+        applied : int
+            Number of messages that shall be applied.
+        """
         apply = self.updates.apply
         for number in range(self.applied, applied):
             apply(number, self.bids, self.asks)
@@ -207,11 +272,25 @@ class BookCursor:
         return int(self.updates.bids[self.applied - 1]), int(self.updates.asks[self.applied - 1])
 
     def levels(self, side: int, depth: int) -> Levels:
-        """Return up to `depth` levels of a side (+1 bids) as (price, total), best first."""
+        """Return the best levels of a side.
+
+        Parameters
+        ----------
+        side : int
+            +1 bids, −1 asks.
+        depth : int
+            Most levels.
+
+        Returns
+        -------
+        tuple of (int, int)
+            (price in ticks, total in steps) of each level, best first.
+        """
         price, levels = (self.best[0], self.bids) if side > 0 else (self.best[1], self.asks)
         if not price:
             return ()
         found: list[tuple[int, int]] = []
+        # Levels near the best are dense, so that counting ticks is quicker than sorting the whole side.
         for _ in range(REACH):
             if total := levels.get(price):
                 found.append((price, total))
@@ -227,8 +306,14 @@ def feed_times(events: EventArray) -> Integers:
 
     A recorder's clock that runs behind the exchange's would make events known before they happened. It is put forward
     so that the fastest one takes no time.
+
+    Parameters
+    ----------
+    events : EventArray
+        Events of one product.
     """
     array = events.array
+    # The smallest measured delay can't be negative, so a negative one is an error of the recorder's clock.
     behind = int((array["exchange_ns"] - array["local_ns"]).max(initial=0))
     times: Integers = array["local_ns"] + max(behind, 0)
     return times
@@ -253,7 +338,23 @@ def _drop(levels: dict[int, int], void: Callable[[int], bool], choose: Callable[
 
 
 class OrderFills(NamedTuple):
-    """Fills of recorded orders in the order of the exchange. Rows are those of the events with levels."""
+    """Fills of recorded orders in the order of the exchange.
+
+    Attributes
+    ----------
+    rows : Integers
+        Row of each fill in the events with levels.
+    sides : Integers
+        Side of the order: +1 buys, −1 sells.
+    ticks : Integers
+        Price of the order, ticks.
+    steps : Integers
+        Filled quantity, steps.
+    priority_rows : Integers
+        Row with which the order took its place in the queue.
+    sources : Integers
+        Row of the given events that each row of the events with levels comes from.
+    """
 
     rows: Integers
     sides: Integers
@@ -266,18 +367,36 @@ class OrderFills(NamedTuple):
 
 
 def has_single_orders(events: EventArray) -> bool:
-    """Return whether the book is one of single orders, without totals of levels."""
+    """Return whether the book is one of single orders, without totals of levels.
+
+    Parameters
+    ----------
+    events : EventArray
+        Events of one product.
+    """
     kinds = events.array["kind"]
     return bool((kinds == Kind.ADD).any()) and not np.isin(kinds, (Kind.DEPTH, Kind.SNAPSHOT)).any()
 
 
 def has_levels(kinds: Iterable[int]) -> bool:
-    """Return whether events of these kinds are changes of levels."""
+    """Return whether events of these kinds are changes of levels.
+
+    Parameters
+    ----------
+    kinds : iterable of int
+        Numbers of kinds that occur.
+    """
     return not set(BOOK_KINDS).isdisjoint(kinds)
 
 
 def as_levels(events: EventArray) -> EventArray:
-    """Return events whose book is one of levels: as they are, else with those that best prices or orders make."""
+    """Return events whose book is one of levels: as they are, else with those that best prices or orders make.
+
+    Parameters
+    ----------
+    events : EventArray
+        Events of one product.
+    """
     if has_single_orders(events):
         return with_levels(events)[0]
     return events if has_levels(np.unique(events.array["kind"]).tolist()) else _quotes_as_levels(events)
@@ -295,10 +414,22 @@ def _quotes_as_levels(events: EventArray) -> EventArray:
 def with_levels(events: EventArray) -> tuple[EventArray, OrderFills]:
     """Return events with the totals of levels in place of the single orders, and the orders' fills.
 
-    Fills are trades where the events have no others.
+    Fills are trades if the events have no others.
+
+    Parameters
+    ----------
+    events : EventArray
+        Events with a book of single orders.
+
+    Returns
+    -------
+    tuple of (EventArray, OrderFills)
+        The events with levels, and the fills of recorded orders.
     """
     book = _OrdersByLevel(events)
     array = events.array
+    # Single orders are only consistent in the order of the exchange. Received out of order, an unknown one could be
+    # changed.
     for row in np.argsort(array["exchange_ns"], kind="stable").tolist():
         book.take(row)
     made = np.array(book.made, dtype=np.int64).reshape(-1, 6).T
@@ -326,6 +457,7 @@ def _level_rows(events: EventArray, made: Integers, *, with_trades: bool) -> NDA
     if with_trades:
         traded = filled > 0
         rows["kind"][traded] = Kind.TRADE
+        # A trade has the side of its taker, which is opposite to that of the order at rest.
         rows["side"][traded] *= -1
         rows["quantity"][traded] = filled[traded] * step
     return rows
@@ -346,7 +478,13 @@ class _OrdersByLevel:
         """Rows of levels: number of the event, side, ticks, total, what was filled, number of the row of its place."""
 
     def take(self, row: int) -> None:
-        """Apply one event."""
+        """Apply one event.
+
+        Parameters
+        ----------
+        row : int
+            Number of its row in the events' array.
+        """
         kind, identity, steps = self._kinds[row], self._ids[row], self._steps[row]
         if kind in BOOK_KINDS:  # only CLEAR
             side, limit = self._sides[row], self._ticks[row]
@@ -363,8 +501,10 @@ class _OrdersByLevel:
                 self._append(row, known, 0, steps)
         elif kind == Kind.CANCEL:
             if known is not None:
+                # A CANCEL without a quantity removes the whole order.
                 left = known[2] - steps if steps else 0
                 self._change(row, identity, known, max(left, 0))
+        # A smaller quantity at the same price keeps the place in the queue. Any other change goes to its end.
         elif known is not None and kind == Kind.MODIFY and known[1] == self._ticks[row] and steps <= known[2]:
             self._change(row, identity, known, steps)
         else:

@@ -41,7 +41,19 @@ STREAMS = {
 
 
 class Wrong(NamedTuple):
-    """Rows with a problem, as a check finds them."""
+    """Rows with a problem, as a check finds them.
+
+    Attributes
+    ----------
+    problem : str
+        Name of the problem, such as "gap".
+    stream : str
+        Name of the stream, such as "book".
+    rows : array of int64
+        Numbers of the rows.
+    detail : str
+        Description of the problem.
+    """
 
     problem: str
     stream: str
@@ -50,7 +62,25 @@ class Wrong(NamedTuple):
 
 
 class DataProblem(NamedTuple):
-    """Rows of the events that share a problem."""
+    """Rows of the events that share a problem.
+
+    Attributes
+    ----------
+    problem : str
+        Name of the problem, such as "gap".
+    stream : str
+        Name of the stream, such as "book".
+    row : int
+        Number of the first row.
+    time : int
+        Local time of the first row, Unix ns.
+    until : int
+        Local time of the last row, Unix ns.
+    rows : int
+        Number of rows.
+    detail : str
+        Description of the problem.
+    """
 
     problem: str
     stream: str
@@ -62,18 +92,49 @@ class DataProblem(NamedTuple):
 
 
 def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
-    """Return what is wrong with `data`, events or candles, one row per finding, and an empty frame for none.
+    """Return what is wrong with events or candles, one row per finding, and an empty frame for none.
 
-    A "gap" is a book update that does not follow the one before it, a book that begins again, or missing trade ids. A
-    "crossed" message leaves best bid ≥ best ask. A "repeat" is an update or trade that was there before, "backwards" a
-    time or id that runs back. In a "silence" nothing was received for longer than the span `silence`. A "clock" problem
-    is events received before they happened, a "delay" books and trades received more than a minute after they happened.
-    A "value" is an impossible price or quantity, a "note" what the reader left out. Candles have only "gap", "repeat",
-    "backwards" and "value".
+    The problems are:
 
-    Columns: problem and stream (string), row (int64, the first one), time and until (datetime64[ns, UTC], at
-    the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
-    other, are one row.
+    - "gap": a book update that does not follow the one before it, a book that begins again, or missing trade ids
+    - "crossed": a message that leaves best bid at or above best ask
+    - "repeat": an update or trade that was there before
+    - "backwards": a time or id that runs back
+    - "silence": nothing was received for longer than `silence`
+    - "clock": events received before they happened
+    - "delay": books and trades received more than a minute after they happened
+    - "value": an impossible price or quantity
+    - "note": what the reader left out
+
+    Candles have only "gap", "repeat", "backwards" and "value". Nothing is repaired.
+
+    Parameters
+    ----------
+    data : Events or DataFrame
+        Events, or candles with a column time, as `load` returns them.
+    silence : str or Timedelta, optional
+        Longest time without an event that is no finding (default: "10s").
+
+    Returns
+    -------
+    DataFrame
+        One row a finding. Findings in adjacent rows, or within a second of each other, are one row:
+
+        - problem, stream: string
+        - row: int64, number of the first row
+        - time, until: datetime64[ns, UTC], at the recorder
+        - count: int64, how many rows, updates, trades or intervals
+        - detail: string, what is wrong in words
+
+    Raises
+    ------
+    InputError
+        For data of another kind.
+
+    Examples
+    --------
+    >>> data.check(bars.drop(bars.index[5:8]).reset_index())[["problem", "count"]].values.tolist()
+    [['gap', 3]]
     """
     data = to_pandas(data)
     if isinstance(data, pd.DataFrame):
@@ -119,7 +180,13 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[DataProblem]:
 
 
 def too_late(events: Events) -> NDArray[np.bool_]:
-    """Return which books, quotes and trades have a delay that no feed has. Snapshots repeat what is older."""
+    """Return which books, quotes and trades have a delay that no feed has. Snapshots repeat what is older.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
+    """
     delays = feed_times(events) - events.array["exchange_ns"]
     found: NDArray[np.bool_] = delays > LONGEST_DELAY_NS
     return found & np.isin(events.array["kind"], (Kind.DEPTH, Kind.TRADE, Kind.QUOTE))
@@ -194,7 +261,9 @@ def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], res
     continued = known & (ids[1:] - before >= 0) & (ids[1:] - before <= 1)
     continued |= restarts & (ids[1:] == 1)
     begins = whole[1:] & ~whole[:-1] & ~continued
+    # A snapshot of the whole book follows nothing. The replaced book is the finding "begins again".
     follows = known & ~whole[1:]
+    # Each whole snapshot begins a new chain, so ids are compared within their chain only.
     highest = pd.Series(ids).groupby(np.cumsum(whole)).cummax().to_numpy()[:-1]
     same = follows & (ids[1:] == before) & ~whole[:-1]
     gaps = follows & (previous[1:] != before) & (previous[1:] != 0) & (ids[1:] > highest)
@@ -209,6 +278,7 @@ def _check_updates(stream: str, part: NDArray[Any], rows: NDArray[np.int64], res
 def _count_trades(ids: NDArray[np.int64]) -> bool:
     """Return whether ids count trades. Others (hashes, or those of several products together) say nothing."""
     steps = np.diff(ids)
+    # Ids of several products share one counter, or are hashes. Gaps in those say nothing about missing trades.
     return len(ids) > 2 and bool(np.median(np.abs(steps)) <= 2 or np.mean(steps == 1) > 1 / 3)
 
 
@@ -231,6 +301,7 @@ def _runs(wrong: Wrong, times: NDArray[np.int64]) -> Iterator[DataProblem]:
         return
     rows = np.sort(wrong.rows)
     times = times[rows]
+    # One broken connection makes thousands of wrong rows. Merged, they are one finding that a person can read.
     far = (np.abs(np.diff(times)) > MERGED_NS) & (np.diff(rows) > 1)
     starts = np.flatnonzero(np.concatenate([[True], far]))
     for first, after in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):

@@ -41,8 +41,25 @@ ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions"
 class Recorder:
     """A recording in progress, which `record` returns. As a context manager it closes at the end.
 
-    Attributes: `path`, `live` (the live objects it records), `rows` (rows received so far, by channel). `resumed` is
-    when the recording that it continues received its last row, None for a new one.
+    Parameters
+    ----------
+    store : Store
+        Files that it writes.
+    live : sequence of Live
+        Live objects that it records.
+    clock : SessionClock
+        Clock of the session, which gives the time of arrival.
+
+    Attributes
+    ----------
+    path : Path
+        Directory of the recording.
+    live : tuple of Live
+        Live objects that it records.
+    rows : dict of str to int
+        Rows received so far, by channel.
+    resumed : datetime or None
+        When the recording that it continues received its last row, None for a new one.
     """
 
     def __init__(self, store: Store, live: Sequence[Live], clock: SessionClock) -> None:
@@ -72,7 +89,18 @@ class Recorder:
         self._store.flush()
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Raise what an unhealthy live object raises, or StaleData when the recording is closed."""
+        """Raise what an unhealthy live object raises, or StaleData when the recording is closed.
+
+        Parameters
+        ----------
+        max_age_ms : int, optional
+            Longest time since the last message of a live object, ms (default: that of the live object).
+
+        Raises
+        ------
+        StaleData
+            If the recording is closed, can't be written, or a live object is not healthy.
+        """
         for live in self.live:
             live.assert_healthy(max_age_ms)
         if self._store.failed is not None:
@@ -112,11 +140,22 @@ class Recorder:
         return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {received}{failure}>"
 
     def follow(self, channel: str, live: Live, product: str) -> None:
-        """Record a live object. `product` is "" for a channel of the account."""
+        """Record the updates of a live object from now on.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel.
+        live : Live
+            Live object of the channel.
+        product : str
+            Product symbol, "" for a channel of the account.
+        """
         self.rows.setdefault(channel, 0)
         if (ended := self._store.ended(channel, product)) is not None:
             self.resumed = max(ended, self.resumed or ended)
             self._append_status(live, product, "resumed", f"nothing was recorded since {ended}")
+        # States before updates: a state that changes between the two calls would be missing from the table.
         live.on_state(lambda changed: self._append_status(changed, product))
         live.on_update(lambda update: self._append_update(channel, product, update), begin=True)
 
@@ -127,8 +166,10 @@ class Recorder:
         takes this machine's time, which says nothing there.
         """
         last = self._latest.get((channel, product))
+        # At other speeds the way here would be multiplied by the speed, and rows would seem to arrive much later.
         if self._clock.speed == 1 or (published is None and last is None):
             published = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        # The estimate of the venue's clock may be corrected backwards. Arrival times must not follow it.
         self._latest[channel, product] = max(time for time in (published, last) if time is not None)
         return self._latest[channel, product]
 
@@ -142,6 +183,8 @@ class Recorder:
         for item in update.items:
             groups.setdefault(product or str(item.get("symbol") or "all"), []).append({"time": update.time, **item})
         for name, rows in groups.items():
+            # Only the first update: later ones are new by the feed's own order, and comparing them would cost a read
+            # each time.
             if channel in LOGS and (channel, name) not in self._started:
                 self._started.add((channel, name))
                 # The first update of a log repeats past rows, which an earlier recording may already have.
@@ -160,6 +203,7 @@ class Recorder:
         columns = list(table(channel).items())[:-3]
         old = [{name: comparable(form, row[name]) for name, form in columns} for row in stored]
         new = [{name: comparable(form, row.get(name)) for name, form in columns} for row in rows]
+        # The longest overlap counts: a shorter overlap may be a coincidence of equal rows.
         overlap = next((n for n in range(min(len(old), len(new)), 0, -1) if old[-n:] == new[:n]), 0)
         return rows[overlap:]
 
@@ -176,30 +220,59 @@ def record(
     rows_per_file: int = 50_000,
     flush_ms: int = 300_000,
 ) -> Recorder:
-    """Record the live feed of a session until the returned Recorder is closed.
-
-    session: a session, or an `ExchangeMarket`, which has no candles and no account.
-    path: directory to write to. It may hold a recording of the same market, which continues.
-    symbols: products to record, one or several.
-    channels: names of its stream (default: trades, order_book, ticker, candles). The session's account has fills,
-        order_history, closed_positions, funding, positions, account.
-    depth: levels of each side of order_book (default: 20).
-    interval: length of the candles, a span (default: "1m").
-    exact: True writes amounts as decimal128(38, 12) (default: False, float64).
-    rows_per_file, flush_ms: a part is written when it has so many rows (default: 50,000), or is so many ms old when the
-        next update arrives (default: 300,000). Until then the journal has its rows.
+    """Record the live feed of a session until the returned recorder is closed.
 
     Each channel is a table: the columns of its live frame, then `received` (UTC), `sequence` and `kind` (snapshot or
-    incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
-    has each change of a subscription's state, with the reason, and "resumed" where this recording continues another.
-    Where the disk is full, `repr` and `assert_healthy` say so and how many rows were lost, and `close` warns.
+    incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status` has each
+    change of a subscription's state, with the reason, and "resumed" if this recording continues another. If the disk is
+    full, `repr` and `assert_healthy` say so and how many rows were lost, and `close` warns.
 
-    Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to, and
-    StoredFileError for one with the recording of another market.
+    Parameters
+    ----------
+    session : Session or ExchangeMarket
+        A session, or an `ExchangeMarket`, which has no candles and no account.
+    path : str or PathLike
+        Directory to write to. It may hold a recording of the same market, which continues.
+    symbols : str or iterable of str, optional
+        Products to record, one or several (default: none, which only channels of the account allow).
+    channels : iterable of str, optional
+        Names of channels of its stream (default: trades, order_book, ticker, candles). The session's account has fills,
+        order_history, closed_positions, funding, positions, account.
+    depth : int, optional
+        Levels of each side of order_book (default: 20).
+    interval : str or int, optional
+        Length of the candles (default: "1m").
+    exact : bool, optional
+        True writes amounts as decimal128(38, 12), False as float64 (default: False).
+    rows_per_file : int, optional
+        Number of rows with which a part is written. Until then the journal has them (default: 50,000).
+    flush_ms : int, optional
+        Age of the oldest row at which a part is written when the next update arrives, ms (default: 300,000).
+
+    Returns
+    -------
+    Recorder
+        The recording in progress. Close it at the end.
+
+    Raises
+    ------
+    InputError
+        For an unknown channel, missing symbols, or a directory that another recorder writes to.
+    StoredFileError
+        For a directory with the recording of another market.
+
+    Examples
+    --------
+    >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+    >>> _ = session.venue.advance("5s")
+    >>> recorder.close()
+    >>> research.Recording("recorded").channels
+    ['candles', 'order_book', 'ticker', 'trades']
     """
     need("pyarrow")  # parts are written later; this is when someone looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
+    # Channels that were named must exist. A market of another exchange may have fewer of the default ones.
     names = [name for name in names if channels is not MARKETS or hasattr(session.stream, name)]
     unknown = [name for name in names if name not in RECORDED or name == "status"]
     if unknown:
@@ -214,6 +287,7 @@ def record(
     store = Store(Path(path), exact=exact, identity=identity, **bounds)
     options: dict[str, dict[str, Any]] = {"order_book": {"depth": depth}, "candles": {"interval": interval}}
     try:
+        # All live objects are opened before the first is followed, so that an error leaves nothing half recorded.
         opened: list[tuple[str, str, Live]] = []
         for name in names:
             channel = getattr(session.stream, name)

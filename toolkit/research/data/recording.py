@@ -15,7 +15,6 @@ from ...errors import InputError, warn
 from ...extras import need
 from ...numerals import Span, moment_ns
 from ...stored.tables import read_table
-from ...worked_examples import add_examples
 from .recording_store import PART, RECORDED, Store, arrow_schema, parts_of
 
 if TYPE_CHECKING:
@@ -26,9 +25,19 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """A recording on disk at `path`, as `record` wrote it. It may still grow.
+    """A recording on disk, as `record` wrote it. It may still grow.
 
     Reading needs nothing of this class: each `channel=…` directory is a Parquet table partitioned by product and day.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Directory of the recording.
+
+    Attributes
+    ----------
+    path : Path
+        Directory of the recording.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -53,10 +62,40 @@ class Recording:
         end: str | datetime | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return the rows of a `channel`, of a `symbol` or all, as they came, from `start` on and before `end` (UTC).
+        """Return the rows of a channel as they came.
 
-        `columns` chooses some of those that `record` names (default: all). They are the same ones when there are no
-        rows. Raises InputError for an unknown channel.
+        Parameters
+        ----------
+        channel : str
+            Name of the channel, such as "trades".
+        symbol : str, optional
+            Product symbol (default: all products).
+        start : str or datetime, optional
+            First time, such as "2026-01-01 00:01" (UTC), included (default: the first row).
+        end : str or datetime, optional
+            Time at which to stop (UTC), not included (default: after the last row).
+        columns : sequence of str, optional
+            Columns to return (default: all that `record` names).
+
+        Returns
+        -------
+        DataFrame
+            The columns of the channel's live frame, then received (datetime64[ms, UTC]), sequence and kind. They are
+            the same ones when there are no rows.
+
+        Raises
+        ------
+        InputError
+            For an unknown channel.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> kept.frame("ticker", "BTCUSDC", columns=["last"])["last"].tail(2).tolist()
+        [62611.9, 62655.6]
         """
         need("pyarrow")
         import pyarrow as pa
@@ -74,9 +113,35 @@ class Recording:
     def tops(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> pd.DataFrame:
-        """Return the best prices of `symbol` after every update of the order book, from `start` on and before `end`.
+        """Return the best prices after every update of the order book.
 
-        Columns: time, bid, bid_quantity, ask, ask_quantity, mid (floats, NA while a side is empty).
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        start : str or datetime, optional
+            First time, such as "2026-01-01 00:01" (UTC), included (default: the first row).
+        end : str or datetime, optional
+            Time at which to stop (UTC), not included (default: after the last row).
+
+        Returns
+        -------
+        DataFrame
+            One row an update:
+
+            - time: datetime64[ms, UTC]
+            - bid, ask: float64, USDC, NA while the side is empty
+            - bid_quantity, ask_quantity: float64, base units, NA while the side is empty
+            - mid: float64, USDC, NA while a side is empty
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> kept.tops("BTCUSDC")["mid"].tail(2).tolist()
+        [62606.65, 62660.5]
         """
         found = self._table("order_book", symbol, start, end)
         names = ("sequence", "kind", "time", "side", "price", "quantity")
@@ -105,10 +170,33 @@ class Recording:
     def trades(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
     ) -> pd.DataFrame:
-        """Return the trades of `symbol` from `start` on and before `end`, without the ones with which a subscription
-        begins.
+        """Return the trades, without the ones with which a subscription begins.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        start : str or datetime, optional
+            First time, such as "2026-01-01 00:01" (UTC), included (default: the first row).
+        end : str or datetime, optional
+            Time at which to stop (UTC), not included (default: after the last row).
+
+        Returns
+        -------
+        DataFrame
+            The columns of `frame("trades")`.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> kept.trades("BTCUSDC")[["side", "price", "quantity"]].tail(1).values.tolist()
+        [['SELL', 62655.6, 0.016]]
         """
         found = self.frame("trades", symbol, start=start, end=end)
+        # A later snapshot, after a reconnect, has trades that were missed. Only those from before the recording go.
         made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] > found["received"].min())]
         return made
 
@@ -120,11 +208,40 @@ class Recording:
         start: str | datetime | None = None,
         end: str | datetime | None = None,
     ) -> pd.DataFrame:
-        """Return bars of `symbol`, of the length `interval` (default "1m"), that start at `start` or later and before
-        `end`.
+        """Return bars of the trades, or of the recorded candles if there are no trades.
 
-        Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
-        The last bar holds what had happened when the recording ended, and `end` leaves it out.
+        Intervals without trades have none. The last bar holds what had happened when the recording ended, and `end`
+        leaves it out.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        interval : str, Timedelta, timedelta or int, optional
+            Length of a bar (default: "1m").
+        start : str or datetime, optional
+            First time, such as "2026-01-01 00:01" (UTC), included (default: the first row).
+        end : str or datetime, optional
+            Time at which to stop (UTC), not included (default: after the last row).
+
+        Returns
+        -------
+        DataFrame
+            One row a bar:
+
+            - time: datetime64[ms, UTC], start of the bar
+            - symbol: string
+            - open, high, low, close: float64, USDC
+            - volume: float64, base units
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> kept.bars("BTCUSDC")[["open", "close"]].tail(1).values.tolist()
+        [[62577.7, 62655.6]]
         """
 
         from .event_array import bars_of_trades
@@ -132,16 +249,37 @@ class Recording:
         names = ["time", "symbol", "open", "high", "low", "close", "volume"]
         seconds = seconds_of(interval)
         trades = self.trades(symbol, start=start, end=end)
+        # Trades make bars of any interval. Recorded candles have only their own.
         if len(trades):
             return bars_of_trades(trades, symbol, f"{seconds}s")
         candles = self.frame("candles", symbol, start=start, end=end)
+        # A candle is recorded with each of its changes. The last one of an opening time is complete.
         last = candles[candles["interval"] == seconds].drop_duplicates("time", keep="last").sort_values("time")
         return last[names].reset_index(drop=True)
 
     def recover(self) -> list[Path]:
         """Write what a broken off recording left in its journal, and return the new parts.
 
-        Recording on does the same. Raises InputError while a recorder is writing to the directory.
+        Recording on does the same.
+
+        Returns
+        -------
+        list of Path
+            The parts that were written.
+
+        Raises
+        ------
+        InputError
+            While a recorder is writing to the directory.
+
+        Examples
+        --------
+        >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+        >>> _ = session.venue.advance("2m")
+        >>> recorder.close()
+        >>> kept = research.Recording("recorded")
+        >>> kept.recover()  # it was closed
+        []
         """
         store = Store(self.path)
         store.close()
@@ -163,6 +301,7 @@ class Recording:
         markets: dict[str, Path] = {}
         for part in parts_of(self.path, channel, product):
             day = pd.Timestamp(part.parent.name.partition("=")[2], tz="UTC")
+            # Days are directories, so parts of other days are not even opened. `bounds` then chooses the rows.
             if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
                 rows, header = read_table(part, PART, unsealed=True, filters=bounds or None)
                 tables.append(rows)
@@ -178,6 +317,3 @@ class Recording:
             text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
             warn(text)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")
-
-
-add_examples(Recording, "Recording")

@@ -76,14 +76,28 @@ LOGS = ("trades", "fills", "order_history", "closed_positions", "funding")
 
 
 def table(channel: str) -> dict[str, str]:
-    """Return the columns of a channel's table and their forms: first `time`, last received, sequence and kind."""
+    """Return the columns of a channel's table and their forms: first `time`, last received, sequence and kind.
+
+    Parameters
+    ----------
+    channel : str
+        Name of the channel, a key of `RECORDED`.
+    """
     columns = dict(RECORDED[channel])
     time = {"time": columns.pop("time", "time")}
     return {**time, **columns, "received": "time", "sequence": "integer", "kind": "text"}
 
 
 def stored(form: str, value: Any) -> Any:
-    """Return a value in storage form."""
+    """Return a value in storage form: amounts as text, times as Unix ms, objects as JSON.
+
+    Parameters
+    ----------
+    form : str
+        Form of the column: amount, integer, time, bool, text or object.
+    value : object
+        Value as the feed delivers it, None for none.
+    """
     if value is None:
         return None
     if form == "time" and isinstance(value, datetime):
@@ -96,14 +110,30 @@ def stored(form: str, value: Any) -> Any:
 
 
 def comparable(form: str, value: Any) -> Any:
-    """Return a value in a form that is equal for the same row on disk and in an update, exact or not."""
+    """Return a value in a form that is equal for the same row on disk and in an update, exact or not.
+
+    Parameters
+    ----------
+    form : str
+        Form of the column: amount, integer, time, bool, text or object.
+    value : object
+        Value from the disk or the feed, None for none.
+    """
     if form == "amount" and value is not None:
         return float(value)
     return stored(form, value)
 
 
 def arrow_schema(channel: str, *, exact: bool) -> pa.Schema:
-    """Return the Arrow schema of a channel's parts."""
+    """Return the Arrow schema of a channel's parts.
+
+    Parameters
+    ----------
+    channel : str
+        Name of the channel, a key of `RECORDED`.
+    exact : bool
+        True for amounts as decimal128(38, 12), False for float64.
+    """
     need("pyarrow")
     import pyarrow as pa
 
@@ -135,9 +165,30 @@ def _arrow(channel: str, rows: Sequence[Sequence[Any]], *, exact: bool) -> pa.Ta
 class Store:
     """Writes one recording. Safe for use from several threads, one at a time per directory.
 
-    Opening it writes what an earlier, interrupted recording left in the journal. `identity` is that of the market.
-    `failed` is why the last write failed, None while they succeed. `lost` counts the rows that could not be kept.
-    Raises InputError when another recorder holds the directory, StoredFileError for a recording of another market.
+    Opening it writes what an earlier, interrupted recording left in the journal. It raises InputError when another
+    recorder holds the directory, and StoredFileError for a recording of another market.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the recording.
+    exact : bool, optional
+        True writes amounts as decimal128(38, 12), False as float64 (default: False).
+    rows_per_file : int, optional
+        Number of rows with which a part is written (default: 50,000).
+    flush_ms : int, optional
+        Age of the oldest row at which a part is written, ms (default: 300,000).
+    identity : str, optional
+        Identity of the market (default: that of the recording in the directory).
+
+    Attributes
+    ----------
+    written : list of Path
+        Parts written so far.
+    failed : OSError or None
+        Why the last write failed, None while they succeed.
+    lost : int
+        Number of rows that could not be kept.
     """
 
     def __init__(
@@ -156,8 +207,11 @@ class Store:
         self._exact = exact
         self._rows_per_file = rows_per_file
         self._flush_ms = flush_ms
+        # Part names of two recordings in one directory must never be equal. The later part would replace the earlier
+        # one.
         self._run = secrets.token_hex(4)
         self._parts = 0
+        # The feed's thread appends while the user's thread flushes or closes.
         self._lock = threading.RLock()
         self._open: dict[str, _Segment] = {}
         self._identity = self._identity_of(identity)
@@ -167,6 +221,7 @@ class Store:
 
     def _identity_of(self, given: str | None) -> str:
         """Return the identity to write: what is given, or that of the recording. Raises StoredFileError on another."""
+        # The last part is enough: every recorder checks this before it writes, so all parts are of one market.
         found = {
             header.identity for part in parts_of(self.path, "*", "*")[-1:] if (header := header_in(part.read_bytes()))
         }
@@ -178,11 +233,28 @@ class Store:
     def append(
         self, channel: str, product: str, items: Sequence[Mapping[str, Any]], now: datetime, kind: str, sequence: int
     ) -> None:
-        """Append rows, mappings by column name. `now` is their time of arrival, and the time of rows that have none."""
+        """Append rows.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel, a key of `RECORDED`.
+        product : str
+            Product symbol, "all" for rows without one.
+        items : sequence of mapping of str to object
+            Rows by column name.
+        now : datetime
+            Time of arrival of the rows, and the time of rows that have none.
+        kind : str
+            "snapshot", "incremental", or "state" for the table `status`.
+        sequence : int
+            Number of the message, by which rows of one message are known.
+        """
         columns, received = table(channel), stored("time", now)
         days: dict[str, list[list[Any]]] = {}
         for item in items:
             line = [stored(form, item.get(name)) for name, form in columns.items()]
+            # Rows without a time are filed under their arrival, because parts are sorted by day.
             line[0] = received if line[0] is None else line[0]
             line[-3:] = [received, sequence, kind]
             days.setdefault(_day(line[0]), []).append(line)
@@ -192,12 +264,24 @@ class Store:
                 return
             for day, lines in days.items():
                 self._keep((channel, product, day), lines, received)
+            # All segments, not only this one: a quiet channel, which has no updates that would start the write, would
+            # be late otherwise.
             for segment in list(self._open.values()):
                 if len(segment.rows) >= segment.due or received - segment.began >= self._flush_ms:
                     self._write_or_keep(segment, received)
 
     def last(self, channel: str, product: str, count: int) -> list[dict[str, Any]]:
-        """Return the last rows on disk by column name, without received, sequence and kind."""
+        """Return the last rows on disk by column name, without received, sequence and kind.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel, a key of `RECORDED`.
+        product : str
+            Product symbol, "all" for rows without one.
+        count : int
+            Most rows.
+        """
         names = list(table(channel))[:-3]
         rows: list[dict[str, Any]] = []
         for part in reversed(parts_of(self.path, channel, product)):
@@ -208,7 +292,15 @@ class Store:
         return rows[-count:]
 
     def ended(self, channel: str, product: str) -> datetime | None:
-        """Return when the last row on disk was received, None without one. Product "" means any."""
+        """Return when the last row on disk was received, None without one.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel, a key of `RECORDED`.
+        product : str
+            Product symbol, "" for any.
+        """
         import pyarrow.compute as pc
 
         parts = parts_of(self.path, channel, product or "*")
@@ -219,13 +311,25 @@ class Store:
         return found
 
     def flush(self) -> None:
-        """Write all rows as parts. Raises OSError. Rows that could not be written stay in the journal."""
+        """Write all rows as parts. Rows that could not be written stay in the journal.
+
+        Raises
+        ------
+        OSError
+            If a part can't be written.
+        """
         with self._lock:
             for segment in list(self._open.values()):
                 self._write(segment)
 
     def close(self) -> None:
-        """Write all rows as parts and release the directory. Closing again does nothing. Raises OSError as `flush`."""
+        """Write all rows as parts and release the directory. Closing again does nothing.
+
+        Raises
+        ------
+        OSError
+            If a part can't be written.
+        """
         with self._lock:
             if self._held is None:
                 return
@@ -236,6 +340,7 @@ class Store:
                     segment.journal.close()
                 self._held.close()
                 self._held = None
+                # Only an empty directory can go: first the lock, and not while a journal is left.
                 with contextlib.suppress(OSError):  # rows that could not be written are in there
                     (self.path / JOURNAL / LOCK).unlink()
                     (self.path / JOURNAL).rmdir()
@@ -247,10 +352,12 @@ class Store:
         segment = self._open.get(place)
         if segment is None:
             self._parts += 1
+            # Time first, so that names sort in the order of writing. The run keeps two recorders of one ms apart.
             name = f"part-{now:013d}-{self._run}-{self._parts:06d}"
             journal = LineFile(self.path / JOURNAL / f"{name}.jsonl", _JOURNAL, self._identity)
             segment = self._open[place] = _Segment(f"{place}/{name}.parquet", now, journal, self._rows_per_file)
         try:
+            # The journal first: rows in memory alone would be lost in a crash.
             segment.journal.append({"place": segment.place, "rows": lines})
         except OSError as error:
             self.failed, self.lost = error, self.lost + len(lines)
@@ -263,6 +370,7 @@ class Store:
             self._write(segment)
         except OSError as error:
             self.failed = error
+            # Not at each update: a full disk would otherwise be tried again thousands of times.
             segment.began, segment.due = now, len(segment.rows) + self._rows_per_file
 
     def _write(self, segment: _Segment) -> None:
@@ -271,9 +379,12 @@ class Store:
         target.parent.mkdir(parents=True, exist_ok=True)
         channel = segment.place.partition("/")[0].partition("=")[2]
         arrow = _arrow(channel, segment.rows, exact=self._exact)
+        # The part is complete on the disk before its journal goes. A crash in between leaves both, which `_recover`
+        # sees.
         write_table(target, arrow, PART, identity=segment.journal.identity, row_group=ROW_GROUP)
         segment.journal.close()
         segment.journal.path.unlink()
+        # The part is complete by now. An error before leaves the rows in the segment, for the next attempt.
         self._open.pop(segment.place.rpartition("/")[0], None)
         self.written.append(target)
 
@@ -283,10 +394,12 @@ class Store:
             journal = LineFile(path, _JOURNAL, None)
             rows = [row for line in journal.lines for row in line["rows"]]
             place = next((line["place"] for line in journal.lines), "")
+            # A part that exists is complete, because it was renamed into place. Its journal is only left over.
             if not place or (self.path / place).exists():
                 path.unlink()
             else:
                 self._write(_Segment(place, 0, journal, 0, rows))
+        # A crash while a part was written leaves it under its temporary name. The journal still has its rows.
         for incomplete in self.path.glob("channel=*/product=*/day=*/.part-*.part"):
             incomplete.unlink()
 
@@ -308,6 +421,7 @@ def _lock_of(path: Path) -> sqlite3.Connection:
         text = "an earlier version of the toolkit (0.1, format 1) left rows in journal.sqlite"
         raise PART.error(path, text, "recover them with that version, or record to another directory")
     try:
+        # The lock is the operating system's, so that a crash of the process releases it.
         held = hold(path / JOURNAL / LOCK)
         why = "another recorder is writing there"
     except OSError as error:
@@ -323,6 +437,16 @@ def _day(time_ms: int) -> str:
 
 
 def parts_of(path: Path, channel: str, product: str) -> list[Path]:
-    """Return the parts of a recording in order of their days and names. "*" stands for any channel or product."""
+    """Return the parts of a recording in order of their days and names.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the recording.
+    channel : str
+        Name of the channel, "*" for any.
+    product : str
+        Product symbol, "*" for any.
+    """
     found = path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet")
     return sorted(found, key=lambda part: (part.parent.name, part.name))

@@ -33,11 +33,24 @@ if TYPE_CHECKING:
 class Tape:
     """Changes of a recorded market by the ms in which they happened.
 
-    Attributes: `times` (Unix ms of each batch, increasing).
+    It raises InputError for prices that are no multiples of the tick.
+
+    Parameters
+    ----------
+    events : EventArray
+        Events of one product.
+    tick_size : Decimal
+        Tick of the venue's product, USDC.
+    step_size : Decimal
+        Step of the venue's product, base units.
+
+    Attributes
+    ----------
+    times : list of int
+        Time of each batch, Unix ms, increasing.
     """
 
     def __init__(self, events: EventArray, tick_size: Decimal, step_size: Decimal) -> None:
-        """Raises InputError for prices that are no multiples of the tick."""
         if events.tick_size % tick_size:
             text = f"{events.symbol}: prices are multiples of {events.tick_size}, not of the tick {tick_size}"
             raise InputError(text, field="replay", rule="tick_size", value=str(events.tick_size))
@@ -53,6 +66,7 @@ class Tape:
             taker = np.where(array["side"][rows] < 0, -1, 1) if kind == Kind.TRADE else np.zeros(len(rows))
             parts.append((array["exchange_ns"][rows], rows, change, taker, ticks, steps))
         times = np.concatenate([part[0] for part in parts])
+        # The order is by time, then by row: within one instant the changes stay in the order of the recording.
         order = np.lexsort((np.concatenate([part[1] for part in parts]), times))
         prices, totals = (np.concatenate([part[at] for part in parts]) for at in (4, 5))
         kinds = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
@@ -66,12 +80,25 @@ class Tape:
         self.times: list[int] = ms[starts].tolist()
 
     def changes(self, number: int) -> list[list[int]]:
-        """Return the changes of a batch, each [kind, side, price in ticks, steps]."""
+        """Return the changes of a batch, each [kind, side, price in ticks, steps].
+
+        Parameters
+        ----------
+        number : int
+            Number of the batch.
+        """
         found: list[list[int]] = self._changes[self._bounds[number] : self._bounds[number + 1]].tolist()
         return found
 
     def book(self, number: int) -> list[list[int]]:
-        """Return the levels that the book has before a batch, as changes."""
+        """Return the levels that the book has before a batch, as changes.
+
+        Parameters
+        ----------
+        number : int
+            Number of the batch.
+        """
+        # The last change of each level says what it has. Reversed, `unique` finds it as the first one.
         rows = self._changes[: self._bounds[number]]
         levels = rows[rows[:, 0] == LEVEL][::-1]
         _, last = np.unique(levels[:, 1:3], axis=0, return_index=True)
@@ -81,9 +108,24 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """A replay in progress: from `start` to `end` in the venue's time, `shift` later than in the data.
+    """A replay in progress.
 
     `attach()` resumes it after a `revert` or `load` of the venue, which restore the simulated index.
+
+    Attributes
+    ----------
+    venue : LocalVenue
+        Venue whose market it is.
+    source : Replay
+        Price source of the venue.
+    symbols : tuple of str
+        Products whose prices follow the data.
+    start : Timestamp
+        When the data begins, in the venue's time (UTC).
+    end : Timestamp
+        When the data ends, in the venue's time (UTC).
+    shift : Timedelta
+        How much later the data is replayed than it was recorded.
     """
 
     venue: LocalVenue
@@ -108,18 +150,38 @@ class Replaying:
 def replay(
     venue: LocalVenue | Session, data: Any, *, interval: str | pd.Timedelta = "1m", path: Path | None = None
 ) -> Replaying:
-    """Make `data` the market of a local venue, from the venue's current time on.
-
-    venue: a LocalVenue, or a session that has one in this process.
-    data: a Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts. Symbols
-        must be products of the venue.
-    path: order of the prices inside a bar (default: `ExtremeOrder()`), linear between its points.
+    """Make data the market of a local venue, from the venue's current time on.
 
     The first bar begins now: times of the data are shifted. Oracle prices follow the data every 3 s. The simulated
     makers quote around them and the simulated takers trade. Other products keep their simulated index. After the last
     bar the price stays.
 
-    Raises InputError for symbols that the venue does not list, or a venue without its simulated market.
+    Parameters
+    ----------
+    venue : LocalVenue or Session
+        A LocalVenue, or a session that has one in this process.
+    data : DataFrame, Recording, path or mapping
+        A Recording (its bars of `interval`), its path, or bars in any shape `read_bars` accepts. Symbols must be
+        products of the venue.
+    interval : str or Timedelta, optional
+        Length of the bars of a recording (default: "1m").
+    path : Path, optional
+        Order of the prices inside a bar, linear between its points (default: `ExtremeOrder()`).
+
+    Returns
+    -------
+    Replaying
+        The replay, whose `stop` returns to the simulated index.
+
+    Raises
+    ------
+    InputError
+        For symbols that the venue does not list, or a venue without its simulated market.
+
+    Examples
+    --------
+    >>> research.replay(session, bars).symbols
+    ('BTCUSDC',)
     """
     local = venue_in_process(venue)
     if local is None:
@@ -133,6 +195,7 @@ def replay(
     def begin(core: Core) -> tuple[Replay, int]:
         if core.state.simulation is None:
             raise InputError("the venue was made without its simulated market, so nothing would trade", field="venue")
+        # Computed within the venue's own thread, so that no time passes between the shift and the replay's beginning.
         shift = core.state.time - first
         return Replay(_tracks(core, series, shift, path or ExtremeOrder())), shift
 

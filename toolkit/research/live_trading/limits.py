@@ -9,7 +9,25 @@ from .run_state import NAN, RunState, utc
 
 
 def check_order(limits: Limits, state: RunState, order: Order) -> None:
-    """Raise LimitReached for an order beyond a limit, InputError for one of a symbol that is not in the run."""
+    """Raise an error for an order that the run may not send.
+
+    Parameters
+    ----------
+    limits : Limits
+        Limits of the run.
+    state : RunState
+        State of the run's account.
+    order : Order
+        Order that is about to be sent, or a bracket's entry.
+
+    Raises
+    ------
+    LimitReached
+        For an order beyond a limit.
+    InputError
+        For an order of a symbol that is not in the run.
+    """
+    # First, because it needs no query: a strategy in a loop must not spend the venue's rate limit.
     limits.check_rate(state.sent_ms, state.now())
     symbol = str(order.symbol)
     if symbol not in state.books:
@@ -27,8 +45,10 @@ def check_order(limits: Limits, state: RunState, order: Order) -> None:
 def _price(state: RunState, symbol: str, order: Order) -> float:
     """Return the last price of a symbol: known to the run, else the order's own, else the close of its last bar."""
     price = state.prices.get(symbol, NAN)
+    # NaN is not equal to itself.
     if price == price:
         return price
+    # The limit price of an order allows its check before any trade is known.
     if symbol == order.symbol and order.price:
         return float(order.price)
     now = state.now()
@@ -41,10 +61,19 @@ def _price(state: RunState, symbol: str, order: Order) -> float:
 
 
 def check_run(limits: Limits, state: RunState) -> None:
-    """Raise LimitReached when the run has lost too much, or its data is too old."""
+    """Raise LimitReached when the run has lost too much, or its data is too old.
+
+    Parameters
+    ----------
+    limits : Limits
+        Limits of the run.
+    state : RunState
+        State of the run's account.
+    """
     limits.check_loss(state.first_equity - state.earned, state.equity_of_day() - state.earned)
     if limits.max_stale is None:
         return
+    # The venue's clock counts, because it stops while the venue is paused.
     without_answer = (state.now() - state.answered_ms) / 1000
     if without_answer > limits.max_stale:
         message = f"no answer for {without_answer:,.0f} s, above the limit of {limits.max_stale:,.0f} s"

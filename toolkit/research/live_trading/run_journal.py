@@ -42,7 +42,21 @@ _folders: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 class OwnFill(msgspec.Struct, frozen=True):
-    """A fill, before the strategy receives it. `time` is in Unix ms."""
+    """A fill, before the strategy receives it.
+
+    Attributes
+    ----------
+    id : str
+        The venue's id of the fill.
+    time : int
+        Time of the fill, Unix ms.
+    symbol : str
+        Product symbol.
+    side : str
+        BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
+    steps : int
+        Filled quantity, steps.
+    """
 
     id: str
     time: int
@@ -52,10 +66,28 @@ class OwnFill(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, omit_defaults=True):
-    """One line of a journal: a time (Unix ms) and what happened.
+    """One line of a journal: a time and what happened.
 
-    `params`, `equity` (USDC) and `trials` are those of the first start. `orders` are about to be sent (a bracket with
-    its exits), `ended` maps client ids to filled quantities, `taken` is the id of a fill that the strategy has handled.
+    Attributes
+    ----------
+    time : int
+        Unix ms.
+    params : dict of str to str or None
+        Parameters of the strategy at the first start.
+    equity : float
+        Equity at the first start, USDC (default: 0).
+    trials : int
+        Number of the project's trials at the first start (default: 0).
+    orders : tuple of Order
+        Orders that are about to be sent, a bracket with its exits (default: none).
+    ended : dict of int to float
+        Filled quantity (base units) of orders that have ended, by client id (default: none).
+    fill : OwnFill or None
+        Fill that the strategy is about to receive.
+    taken : str
+        Id of a fill that the strategy has handled (default: "").
+    kept : Kept or None
+        Part of the context that is kept.
     """
 
     time: int
@@ -70,9 +102,29 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 
 class RunName:
-    """A run on its account: its `identity` in words, the files that it keeps, and the client ids that are its own.
+    """A run on its account, with its files and the client ids that are its own.
 
-    The time of `lease`, a file, is when the run last renewed it. Raises InputError for a name that can't name a file.
+    It raises InputError for a name that can't name a file.
+
+    Parameters
+    ----------
+    session : Session
+        Session of the run's account.
+    name : str
+        Name of the run: up to 40 letters, digits, "-", "_" and ".".
+
+    Attributes
+    ----------
+    identity : str
+        The environment, the account and the name in words.
+    journal : Path
+        File of what happened.
+    lock : Path
+        File that is locked while the run is running.
+    lease : Path
+        File whose time is when the run last renewed its lease.
+    first_id : int
+        First client id of the run.
     """
 
     def __init__(self, session: Session, name: str) -> None:
@@ -81,6 +133,7 @@ class RunName:
             raise InputError(text, field="run", rule="a name", value=name)
         label, account, venue = session.environment.label, str(session.account).lower(), venue_in_process(session)
         self.identity = f"{label} {account} {name}"
+        # A local venue ends with its process, and so must what its runs keep. Its folder is deleted with it.
         if venue is not None and venue not in _folders:
             _folders[venue] = tempfile.mkdtemp(prefix="toolkit-run-")
             weakref.finalize(venue, shutil.rmtree, _folders[venue], ignore_errors=True)
@@ -88,18 +141,35 @@ class RunName:
         path = folder / re.sub(r"[^A-Za-z0-9.-]", "-", f"{label}-{account}") / name
         self.journal, self.lock, self.lease = (path.with_name(f"{name}.{end}") for end in ("jsonl", "lock", "lease"))
         self._session = session
+        # 22 bits of the run's identity and 30 bits of a counter: a fill shows by its client id alone which run it is
+        # of.
         run = int.from_bytes(hashlib.sha256(self.identity.encode()).digest()[:4]) >> 10
         self.first_id = (1 << 52) + (run << _COUNTED)
 
     def owns(self, client_id: Any) -> bool:
-        """Return whether a client id is one of this run's."""
+        """Return whether a client id is one of this run's.
+
+        Parameters
+        ----------
+        client_id : int or float
+            Client id, NaN for none.
+        """
         return bool(client_id == client_id) and int(client_id or 0) >> _COUNTED == self.first_id >> _COUNTED
 
     def cancel(self, symbol: str | None = None, *, exits: bool = True) -> int:
-        """Cancel its open orders, of a symbol or of all, and return how many. Without `exits` those that may open."""
+        """Cancel its open orders, and return how many there were.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product whose orders are cancelled (default: all).
+        exits : bool, optional
+            False leaves orders that only reduce a position (default: True).
+        """
         table, cancelled = self._session.orders(symbol, open=True, progress=False), 0
         own = table[table["client_order_id"].map(self.owns).astype(bool)]
         if not exits:
+            # Exits protect positions. Without them a run that died would leave its positions unguarded.
             own = own[(own["reduce_only"] == "NONE") & ~own["side"].str.endswith("_CLOSE_HEDGE")]
         for name, rows in own.groupby("symbol", observed=True):
             with suppress(ActionRejected):  # some may have ended meanwhile
@@ -110,14 +180,36 @@ class RunName:
 
 
 class RunJournal:
-    """The journal of a run and what it says: `begun` (first start), `handles` by client id, `fills` by id, `kept`.
+    """The journal of a run and what it says.
 
-    `run` is its RunName. Raises InputError for a name that can't name a file, ToolkitError while the run is running
-    elsewhere.
+    It raises InputError for a name that can't name a file, and ToolkitError while the run is running elsewhere.
+
+    Parameters
+    ----------
+    session : Session
+        Session of the run's account.
+    name : str
+        Name of the run: up to 40 letters, digits, "-", "_" and ".".
+
+    Attributes
+    ----------
+    run : RunName
+        The run on its account.
+    begun : Line or None
+        Line of the first start, None before it.
+    handles : dict of int to OrderHandle
+        Orders of the run by client id.
+    fills : dict of str to OwnFill
+        Fills by id.
+    kept : Kept
+        Part of the context that is kept.
+    sent_ms : list of int
+        When orders were sent, Unix ms.
     """
 
     def __init__(self, session: Session, name: str) -> None:
         self.run = run = RunName(session, name)
+        # The operating system releases the lock with the process, so a crash never blocks the next start.
         self._lock = hold(run.lock)
         if self._lock is None:
             text = f"run {name!r} of account {session.account} is running already"
@@ -132,6 +224,7 @@ class RunJournal:
         self._file = LineFile(run.journal, _KIND, run.identity)
         for line in self._file.lines:
             self._fold(msgspec.convert(line, Line, strict=False))
+        # Immediately: a watcher must not cancel the orders of a run that is only starting.
         self.renew()
         self.fills.pop(self._open_fill, None)  # the strategy received it, but did nothing before the crash
 
@@ -140,11 +233,14 @@ class RunJournal:
             self.begun = self.begun or line
         if line.orders:
             handle = self.handles[line.orders[0].cl_ord_id or 0] = OrderHandle(order_of(line.orders))
+            # The line was written before the request. Whether it was sent is not known.
             handle.state, self._last = "UNKNOWN", line.orders[-1].cl_ord_id or 0
             self.sent_ms.append(line.time)
         for number, filled in line.ended.items():
             handle = self.handles[number]
             handle.state, handle.filled = "FILLED" if filled else "CANCELED", filled
+        # An order after a fill shows that the strategy had received the fill, even if the crash came before its second
+        # line.
         if line.taken or line.orders:
             self._open_fill = ""
         if line.fill is not None:
@@ -152,11 +248,37 @@ class RunJournal:
         self.kept = line.kept or self.kept
 
     def append(self, time: int, **fields: Any) -> None:
-        """Write a line. Raises OSError."""
+        """Write a line.
+
+        Parameters
+        ----------
+        time : int
+            Unix ms.
+        **fields : object
+            Fields of the line, see `Line`.
+
+        Raises
+        ------
+        OSError
+            If the file can't be written.
+        """
         self._file.append(msgspec.to_builtins(Line(time, **fields), str_keys=True))
 
     def record(self, order: Order | Bracket, now: int) -> Order | Bracket:
-        """Give an order and its exits client ids of the run, and write them down before they are sent."""
+        """Give an order and its exits client ids of the run, and write them down before they are sent.
+
+        Parameters
+        ----------
+        order : Order or Bracket
+            Order or bracket.
+        now : int
+            Current time, Unix ms.
+
+        Returns
+        -------
+        Order or Bracket
+            The same with client ids.
+        """
         numbered = []
         for leg in order.legs:
             # Not below the seconds of the time, so that no id comes twice where the file was lost.
@@ -166,7 +288,15 @@ class RunJournal:
         return order_of(numbered)
 
     def keep(self, time: int, kept: Kept) -> None:
-        """Write what the context keeps, where it has changed."""
+        """Write what the context keeps, if it has changed.
+
+        Parameters
+        ----------
+        time : int
+            Unix ms.
+        kept : Kept
+            Part of the context that is kept.
+        """
         if kept != self.kept:
             self.append(time, kept=kept)
             self.kept = kept
@@ -183,6 +313,12 @@ class RunJournal:
 
 
 def order_of(legs: Sequence[Order]) -> Order | Bracket:
-    """Return the order, or the bracket, that has these legs."""
+    """Return the order, or the bracket, that has these legs.
+
+    Parameters
+    ----------
+    legs : sequence of Order
+        The order, or the entry and then its exits.
+    """
     exits = {leg.reduce_only: leg for leg in legs[1:]}
     return Bracket(legs[0], exits.get("TP_FROM_POSITION"), exits.get("SL_FROM_POSITION")) if exits else legs[0]

@@ -36,43 +36,97 @@ FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
 
 
 def rows_of(table: pd.DataFrame) -> Iterator[Any]:
-    """Return the rows of a frame, with the columns as attributes."""
+    """Return the rows of a frame, with the columns as attributes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Frame of any columns.
+    """
     return iter(table.itertuples())
 
 
 def utc(time_ms: int) -> pd.Timestamp:
-    """Return Unix ms as a UTC time."""
+    """Return Unix ms as a UTC time.
+
+    Parameters
+    ----------
+    time_ms : int
+        Unix ms.
+    """
     return pd.Timestamp(time_ms, unit="ms", tz="UTC")
 
 
 def unix_ms(time: Any) -> int:
-    """Return a time as Unix ms."""
+    """Return a time as Unix ms.
+
+    Parameters
+    ----------
+    time : Timestamp or str
+        Time that pandas can read.
+    """
     return int(pd.Timestamp(time).timestamp() * 1000)
 
 
 class RunState:
     """The account of a run, updated by queries. Amounts are in USDC, times in Unix ms.
 
-    Attributes:
-        session, symbols, mode, dry_run: as given.
-        interval_ms: length of a bar.
-        trading: whether orders may be sent: not while warming up, nor after the end.
-        stale: whether the bar that is being delivered is too old to trade on.
-        products: symbol → Product.
-        books: symbol → Book: the position, in hedge mode both legs.
-        prices: symbol → last known price.
-        equity, balance: of the wallet. `first_equity` is that of the start.
-        deposited: deposits less withdrawals since then.
-        fees: of the fills of the run.
-        placed: handles of all orders of the run.
-        sent_ms: when the orders of the last minute were sent.
-        new_fills: fills that the strategy has not received yet.
-        next_open_ms: symbol → opening time of the first bar not read yet.
-        started_ms, answered_ms: start of the run, and the last poll that the venue answered in full.
-        notes: (Unix ms, kind, symbol, text), as in `Results.events`.
-        samples: (Unix ms, equity, balance, positions in steps, prices) over the run.
-        earlier: ids, by table, of the fills, payments, ledger entries and ended orders of the run's first millisecond
-            that came before it.
+    Parameters
+    ----------
+    session : Session
+        Session of the account.
+    symbols : sequence of str
+        Products of the run.
+    interval_ms : int
+        Length of a bar, ms.
+    mode : str
+        "paper" or "live".
+    dry_run : bool
+        Whether no order is sent.
+    journal : RunJournal, optional
+        Journal of a run with a name (default: none).
+
+    Attributes
+    ----------
+    trading : bool
+        Whether orders may be sent: not while warming up, nor after the end.
+    stale : bool
+        Whether the bar that is being delivered is too old to trade on.
+    products : dict of str to Product
+        Products by symbol.
+    books : dict of str to Book
+        Position by symbol, in hedge mode both legs.
+    prices : dict of str to float
+        Last known price by symbol, USDC.
+    equity : float
+        Equity of the wallet, USDC.
+    balance : float
+        Balance of the wallet, USDC.
+    first_equity : float
+        Equity at the start, USDC.
+    deposited : float
+        Deposits less withdrawals since the start, USDC.
+    fees : float
+        Fees of the fills of the run, USDC.
+    placed : list of OrderHandle
+        Handles of all orders of the run.
+    sent_ms : deque of int
+        When the orders of the last minute were sent, Unix ms.
+    new_fills : deque of (OwnFill, Fill)
+        Fills that the strategy has not received yet.
+    next_open_ms : dict of str to int
+        Opening time of the first bar not read yet, by symbol, Unix ms.
+    started_ms : int
+        Start of the run, Unix ms.
+    answered_ms : int
+        The last poll that the venue answered in full, Unix ms.
+    notes : list of tuple
+        (Unix ms, kind, symbol, text), as in `Results.events`.
+    samples : list of tuple
+        (Unix ms, equity, balance, positions in steps, prices) over the run.
+    earlier : dict of str to set of str
+        Ids, by table, of the fills, payments, ledger entries and ended orders of the run's first millisecond that came
+        before it.
     """
 
     def __init__(
@@ -141,13 +195,16 @@ class RunState:
         if left := ", ".join(sorted(traded - self.books.keys())):
             text = f"the run has traded {left}, which its symbols leave out now. Add them, or choose another name"
             raise InputError(text, field="symbols", rule="those of the run", value=self.symbols)
+        # The position of this run is the sum of its fills. Others may trade on the same account.
         for book in self.books.values():
             book.longs = book.shorts = 0
         for fill in journal.fills.values():
             self.books[fill.symbol].take(fill.side, fill.steps)
         self._read_from_ms = journal.begun.time if journal.begun else self.started_ms
+        # Fills of the journal were counted above and must not be counted again when the venue lists them.
         self._seen["fills"] = {fill.id: fill.time for fill in journal.fills.values()}
         self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
+        # Orders of the last minute before a crash count for the limit on orders, too.
         self.sent_ms.extend(journal.sent_ms[-1_000:])
         self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
         self._outside, self._day = float("inf"), (*journal.kept.day, NAN)  # reads what was transferred meanwhile
@@ -158,6 +215,7 @@ class RunState:
         unknown = {placed.cl_ord_id: placed for placed in self.placed if placed.state == "UNKNOWN"}
         if not unknown:
             return
+        # Requests first: this distinguishes an order that never reached the venue from one that is not listed yet.
         intents = self.session.intents(limit=None, index=None)
         self.session.resolve([row.intent for row in rows_of(intents) if not unknown.keys().isdisjoint(row.client_ids)])
         for number, placed in unknown.items():
@@ -165,6 +223,7 @@ class RunState:
                 found = self.session.order(number, by="cl_ord_id")
                 if found.order_id:
                     self._update(placed, found.order_id, str(found.status), float(found.filled))
+            # The venue has no order with this client id, and its request is settled, so it can no longer arrive.
             except InputError:
                 placed.reason = "it never reached the venue"
                 self._update(placed, 0, "REJECTED", 0.0)
@@ -175,7 +234,13 @@ class RunState:
             self.journal.append(self.now(), ended={placed.cl_ord_id: filled})
 
     def cancel_open(self, symbol: str) -> None:
-        """Cancel the open orders of a symbol. A run with a name cancels only its orders."""
+        """Cancel the open orders of a symbol. A run with a name cancels only its orders.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         if self.journal is None:
             self.session.cancel_all(symbol)
         else:
@@ -191,6 +256,8 @@ class RunState:
         day, known = self.now() // DAY_MS, self.earned
         begun_day, begun, last = self._day
         if known == known:
+            # A new day begins with the last equity of the day before, since the loss of the night belongs to the new
+            # day.
             self._day = (day, begun, known) if day == begun_day else (day, known if last != last else last, known)
         return self._day[1]
 
@@ -206,14 +273,31 @@ class RunState:
             self.journal.renew()
 
     def note(self, kind: str, symbol: str, text: str) -> None:
-        """Add a row to `Results.events`. A transport error that repeats itself is noted once."""
+        """Add a row to `Results.events`. A transport error that repeats itself is noted once.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event, such as "REJECTED".
+        symbol : str
+            Product symbol, "" for the whole run.
+        text : str
+            What happened.
+        """
         if kind == "TRANSPORT" and text == self._last_transport_note:
             return
         self._last_transport_note = text if kind == "TRANSPORT" else ""
         self.notes.append((self.now(), kind, symbol, text))
 
     def sample(self, time_ms: int) -> None:
-        """Keep wallet, positions and prices as a point of the equity curve."""
+        """Keep wallet, positions and prices as a point of the equity curve.
+
+        Parameters
+        ----------
+        time_ms : int
+            Time of the point, Unix ms.
+        """
+        # A transfer appears in the Results at the sample that first contains it, or the curve would jump before it.
         self._moved = {key: known or time_ms for key, known in self._moved.items()}
         held = {symbol: book.net for symbol, book in self.books.items()}
         self.samples.append((time_ms, self.equity, self.balance, held, dict(self.prices)))
@@ -223,6 +307,7 @@ class RunState:
         begun = utc(self.started_ms)
         known, seen = None, _ids(self.session.fills(start=begun, progress=False))
         # A fill between the queries may be in the positions or not, so both are read again until there was none.
+        # Neither query alone says whether a fill in between is part of the position.
         while known != seen:
             known = seen
             held = self.session.positions(index=None)
@@ -255,7 +340,10 @@ class RunState:
 
     def read_wallet(self) -> None:
         """Read equity and balance, and what was deposited and withdrawn."""
+        # The ledger is only read when the balance changed by something that trading does not explain: a run polls every
+        # second.
         outside = self._read_balance() - self._traded
+        # Half a cent: what fills and funding explain is summed as floats.
         if abs(outside - self._outside) >= 0.005:
             for row in self._read_on("ledger", self.session.info.ledger):
                 if row.kind in CAPITAL_FLOWS:
@@ -275,9 +363,18 @@ class RunState:
         return self.session._driver.run(self.session._reader.rows(query, given))
 
     def read_candles(self, symbol: str, start_ms: int, end_ms: int) -> dict[int, tuple[float, ...]]:
-        """Return the venue's candles from a time on and before another: start → open, high, low, close, volume.
+        """Return the venue's candles: start (Unix ms) → open, high, low, close (USDC) and volume (base units).
 
         One that can't be (no number, or a price outside of low and high) is noted as BAD_BAR, and is () instead.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        start_ms : int
+            First opening time, Unix ms.
+        end_ms : int
+            Time before which the candles open, Unix ms.
         """
         length = pd.Timedelta(self.interval_ms, unit="ms")
         rows: Iterable[Any]
@@ -291,6 +388,7 @@ class RunState:
         for opened, row in rows:
             values = tuple(float(row[name]) for name in ("open", "high", "low", "close", "volume"))
             open_, high, low, close, volume = values
+            # A bad bar is data, not an error: the run continues without it, and the Results say so.
             good = 0 < low <= open_ <= high < float("inf") and low <= close <= high and volume >= 0  # NaN is false
             found[opened] = values if good else ()
             if not good:
@@ -299,6 +397,7 @@ class RunState:
 
     def read_orders(self) -> None:
         """Read open orders and fills, and update handles and positions."""
+        # Without open orders there is nothing to update, which saves a query at each poll.
         if any(not placed.done for placed in self.placed):
             self._settle_unknown()
             rows = self._read_order_states()
@@ -308,6 +407,8 @@ class RunState:
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             steps = self._own_steps(row) if row.symbol in self.books else 0
             if steps:
+                # The mode is only visible once there was an order. In hedge mode a fill changes one leg, not the net
+                # size.
                 if self.books[str(row.symbol)].hedge is None:
                     self.read_mode()
                 self.books[str(row.symbol)].take(str(row.side), steps)
@@ -336,6 +437,7 @@ class RunState:
         steps, book = self._steps(row.symbol, row.quantity), self.books[str(row.symbol)]
         if self.journal is None or self.journal.run.owns(row.client_order_id):
             return steps
+        # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
         held = book.longs if str(row.side).startswith("SELL") else book.shorts
         return min(steps, held) if row.type in ("LIQUIDATION", "ADL") else 0
 
@@ -345,7 +447,10 @@ class RunState:
         Fills and payments that were yielded before are left out.
         """
         seen = self._seen[name]
+        # The venue lists a row when it is indexed, not when it happened, so a window before the newest row is read
+        # again.
         start_ms = max(self._read_from_ms or self.started_ms, self._newest_ms[name] - LATE_MS)
+        # Most polls find nothing new, and making a frame is slow.
         if all(str(row["id"]) in seen for row in self._changed(name, name)):
             return
         table = whole(read(start=utc(start_ms)))
@@ -368,10 +473,23 @@ class RunState:
         """Return the first settlement time after the last answered poll."""
         # Where the venue does not say how often it settles, payments are looked for once a minute.
         intervals = [(product.funding_interval or 60) * 1000 for product in self.products.values()]
+        # From the last answered poll: after an interruption the settlements in it are still read.
         return min(self.answered_ms // length * length + length for length in intervals)
 
     def results(self, name: str, params: Mapping[str, Any], records: Sequence[Any], recipe: Recipe) -> Results:
-        """Return the Results of the run of a strategy, with the tables as the venue answers now."""
+        """Return the Results of the run of a strategy, with the tables as the venue answers now.
+
+        Parameters
+        ----------
+        name : str
+            Name of the strategy.
+        params : mapping of str to object
+            Parameters of the strategy by name.
+        records : sequence of (int, dict)
+            Values that `ctx.record` kept, each with its time in Unix ms.
+        recipe : Recipe
+            How the run can be made again.
+        """
         session, begun, symbols = self.session, utc(self.started_ms), list(self.symbols)
         samples = {sample[0]: sample[1:] for sample in self.samples}  # the last sample of a time counts
         index, rows = time_index(list(samples)), list(samples.values())
@@ -385,6 +503,7 @@ class RunState:
             symbol=entries["symbol"].fillna(""),
             time=entries["time"].where(seen.isna(), pd.to_datetime(seen, unit="ms", utc=True)),
         )[~entries["kind"].isin(tables.SHOWN_ELSEWHERE)]
+        # Where the table of orders has no creation time, the first event of the order has it.
         first = session.info.order_events(start=begun).groupby("order_id")["time"].min()
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         fees = [
@@ -440,7 +559,17 @@ def _funding_fee(row: Any, price: float = NAN) -> FundingFee:
 
 
 def order_table(table: pd.DataFrame, placed: pd.Series[Any], reasons: Mapping[int, str]) -> pd.DataFrame:
-    """Return session.orders() in the columns of ORDERS, oldest first. `placed`: order id → time of its first event."""
+    """Return `session.orders()` in the columns of `ORDERS`, oldest first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Frame of `session.orders()`.
+    placed : Series
+        Time of the first event of each order id.
+    reasons : mapping of int to str
+        Reason of a rejection or cancellation by order id.
+    """
     table = table.sort_values("order_id").reset_index(drop=True)
     ids, columns = table["order_id"].tolist(), (table["order_id"], table["created"], table["time"])
     first = [placed.get(key, time) if pd.isna(made) else made for key, made, time in zip(*columns, strict=True)]

@@ -50,8 +50,48 @@ LOOKBACK = 1_000
 class Runner:
     """One run of a strategy on a session. Made by `live` and `paper`.
 
-    Attributes: `ctx`, `strategy` (the running copy), `notes` (as in `Results.events`), `still_open` (what was left open
-    at the end, in words), `error` (the exception that ended a background run).
+    Parameters
+    ----------
+    session : Session
+        Session that it trades on.
+    strategy : Strategy, class, callable or mapping
+        A Strategy, or functions. It is copied.
+    symbols : sequence of str or None
+        Products it trades, None for the strategy's, else BTCUSDC.
+    interval : str or Timedelta
+        Length of its bars.
+    limits : Limits
+        Limits that are checked before every order and after every poll.
+    mode : str, optional
+        "paper" or "live" (default: "live").
+    poll : str, Timedelta, timedelta or int, optional
+        Time between two polls, of the venue's clock (default: "1s").
+    step : str or Timedelta, optional
+        How far a manual clock advances between two polls (default: a bar).
+    warm_up : int, optional
+        Number of past bars that are delivered first, while orders are refused (default: 0).
+    dry_run : bool, optional
+        True checks orders and notes them in the events, but sends none (default: False).
+    journal : RunJournal, optional
+        Journal of a run with a name (default: none).
+    adopt : bool, optional
+        True keeps the open orders of a continued run, False cancels those that may open (default: True).
+    max_bar_age : str or Timedelta, optional
+        Time after the close of a bar in which `on_bar` may send orders (default: the longest of interval, step and
+        poll, plus 3 s).
+
+    Attributes
+    ----------
+    ctx : SessionContext
+        Context of the run.
+    strategy : Strategy
+        The running copy.
+    notes : list of tuple
+        (Unix ms, kind, symbol, text), as in `Results.events`.
+    still_open : list of str
+        Positions and orders that were left open at the end, in words.
+    error : BaseException or None
+        The exception that ended a background run.
     """
 
     def __init__(
@@ -73,6 +113,7 @@ class Runner:
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
+        # A second copy for `rerun`: the first one gathers state while it runs.
         self._fresh = as_strategy(strategy)
         named = symbols or self.strategy.symbols or ("BTCUSDC",)
         self.symbols = (named,) if isinstance(named, str) else tuple(dict.fromkeys(named))
@@ -80,6 +121,7 @@ class Runner:
         self.step_ms = span_ms(step, "step") if step is not None else self.interval_ms
         self.limits = limits
         self.poll = span_ms(poll, "poll") / 1000
+        # A bar cannot be read sooner than the next poll, and a quiet one only after the grace.
         usual_ms = max(self.interval_ms, self.step_ms, round(self.poll * 1000)) + QUIET_GRACE_MS
         self._bar_age_ms = usual_ms if max_bar_age is None else span_ms(max_bar_age, "max_bar_age")
         self.warm_up = warm_up
@@ -111,9 +153,19 @@ class Runner:
         self._polled_at = monotonic()
 
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
-        """Run until the end and return the Results. See `live`."""
+        """Run until the end and return the Results. See `live`.
+
+        Parameters
+        ----------
+        duration : str, Timedelta or None
+            Length of the run, None until it is stopped.
+        close_at_end : bool, optional
+            True closes the positions of its symbols at the end (default: False).
+        """
         self._close_at_end = close_at_end
         self._runs_in = threading.current_thread()
+        # The kill switch of the session stops all runs that it knows, so the run is known before its first order can be
+        # sent.
         self.session._runs.add(self)
         try:
             self.session._limits.check_running(f"a run of {self.strategy.name}")
@@ -142,10 +194,12 @@ class Runner:
                     self._tick()
             else:
                 reason, kind = "the kill switch was pulled", "KILL"
+        # A limit is a regular end: the Results show what led to it.
         except LimitReached as limit:
             reason, kind = str(limit), "LIMIT"
         except KeyboardInterrupt:
             reason, kind = "interrupted", "INTERRUPT"
+        # Even after an error, orders must not stay behind without the strategy that placed them.
         except BaseException as failure:
             failure.add_note(f"in {self.strategy.name} at {utc(self.state.now())}")
             self._end("ERROR", f"{type(failure).__name__}: {failure}")
@@ -154,7 +208,15 @@ class Runner:
         return self._results
 
     def start(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> None:
-        """Run in its own thread."""
+        """Run in its own thread.
+
+        Parameters
+        ----------
+        duration : str, Timedelta or None
+            Length of the run, None until it is stopped.
+        close_at_end : bool, optional
+            True closes the positions of its symbols at the end (default: False).
+        """
 
         def work() -> None:
             with suppress(BaseException):  # `results` raises it
@@ -167,19 +229,44 @@ class Runner:
     def kill(self, *, close: bool | None = None, timeout: float = 30.0) -> None:
         """Stop the run: cancel its orders and, with `close`, its positions. Returns when that is done.
 
-        Called by the run's own strategy it returns immediately: the run ends after the callback. Raises LimitReached
-        after `timeout` seconds.
+        Called by the run's own strategy it returns immediately: the run ends after the callback.
+
+        Parameters
+        ----------
+        close : bool, optional
+            Whether to close the positions of its symbols (default: as the run was started).
+        timeout : float, optional
+            Longest wait, seconds (default: 30.0).
+
+        Raises
+        ------
+        LimitReached
+            After `timeout` seconds.
         """
         if close is not None:
             self._close_at_end = close
         self._stop.set()
+        # The run can't wait for its own end. It ends after the callback that has called this.
         if self._runs_in in (None, threading.current_thread()):
             return
         if not self._ended.wait(timeout):
             raise LimitReached(f"the run did not end within {timeout:g} s", limit="timeout")
 
     def results(self) -> Results:
-        """Return the Results of a run that has ended. Raises the error that ended it, or ToolkitError while it runs."""
+        """Return the Results of a run that has ended.
+
+        Returns
+        -------
+        Results
+            Frames, measures and report of the run.
+
+        Raises
+        ------
+        ToolkitError
+            While it runs.
+        Exception
+            The error that ended the run, if there was one.
+        """
         if self.error is not None:
             raise self.error
         if self._results is None:
@@ -190,21 +277,26 @@ class Runner:
         state = self.state
         state.begin()
         self.ctx.now = state.started_ms
+        # Bars begin at multiples of their length since 1970, so the first one that is delivered may have begun before
+        # the run.
         edge_ms = state.started_ms // self.interval_ms * self.interval_ms
         first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
             before = state.read_candles(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)
             for values in filter(None, before.values()):
                 self._last_close[symbol] = values[3]
+            # A subscription costs messages, so only feeds that the strategy reads are opened.
             if overrides(self.strategy, "on_trade"):
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
                 self._feed.add_books(symbol)
             if overrides(self.strategy, "on_timer"):
                 self.ctx.book(symbol)  # subscribes to it
+        # Past bars must not trade: their orders would arrive at today's prices.
         state.trading = not self.warm_up
         state.next_open_ms = dict.fromkeys(self.symbols, first_ms)
         self.strategy.ctx = self.ctx
+        # Before `on_start`: a strategy that places orders there must see those that it still has.
         if state.journal is not None:
             self._resume(state.journal)
         self.strategy.on_start(self.ctx)
@@ -224,8 +316,10 @@ class Runner:
         if begun is None:
             journal.append(state.now(), params=params, equity=state.equity, trials=len(trials))
             return
+        # Limits on losses count from the first start, or a crash would grant a new loss each time.
         state.first_equity = begun.equity
         self.ctx._take_up(journal.kept, journal.handles)
+        # Before the orders are read, so that the table shows what was filled while the run was down.
         held = {symbol: self.ctx.position(symbol) for symbol in self.symbols}
         state.read_orders()
         books = state.books
@@ -259,6 +353,7 @@ class Runner:
             return False
         if self._manual_clock:
             assert venue is not None
+            # Multiples of the step, not sums of it: a timer in between must not shift the polls.
             target = now // self.step_ms * self.step_ms + self.step_ms
             target = target if until is None else min(target, until)
             venue.advance(until=target if due >= target else ceil(due))
@@ -267,6 +362,7 @@ class Runner:
         timer = (due - now) / 1000 / speed if speed else NEVER
         left, soon = self._polled_at + self._poll_seconds() - monotonic(), min(timer, self.poll)
         self._stop.wait(max(min(left, soon), 0))
+        # The venue's speed can change at any time, so no wait is longer than one poll of the venue's clock.
         if soon < left:  # the timer is due, or the speed may have changed
             return False
         self._polled_at = monotonic()
@@ -279,6 +375,7 @@ class Runner:
     def _tick(self) -> None:
         """Deliver the feed and then call the strategy's timer, when it is due."""
         state = self.state
+        # Read once: a clock that moves on during the callbacks would make one instant look like several.
         now = self.ctx.now = state.now()
         if now < self._timer_due_ms:
             return
@@ -300,11 +397,15 @@ class Runner:
         journal = self.state.journal
         while self.state.new_fills:
             own, fill = self.state.new_fills.popleft()
+            # Two lines a fill: without the second one the strategy may not have handled it, and receives it again after
+            # a crash.
             if journal is not None:
                 journal.append(self.state.now(), fill=own)
             if fill.type in ("LIQUIDATION", "ADL"):
                 text = f"{fill.side} {fill.quantity:g} at {fill.price:g}"
                 self.state.note(fill.type, fill.symbol, text)
+                # A liquidated account has other sizes and margins than the strategy has assumed, so the run ends. An
+                # ADL only reduces.
                 if fill.type == "LIQUIDATION":
                     self.ctx.end("LIQUIDATION", f"the account was liquidated in {fill.symbol}: {text}")
             self.strategy.on_fill(self.ctx, fill)
@@ -318,6 +419,8 @@ class Runner:
         state = self.state
         try:
             self.ctx.now = state.now()
+            # Feed, fills, wallet, funding, bars: the strategy decides at a bar with all that happened before it already
+            # known.
             self._deliver_feed()
             self._deliver_fills()
             state.read_wallet()
@@ -325,8 +428,10 @@ class Runner:
                 for payment in state.read_funding():
                     self.strategy.on_funding(self.ctx, payment)
                 self._funding_due_ms = state.next_funding()
+            # With a clock that is advanced by hand nothing can come late.
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
             state.mark_answered()
+        # The next poll reads the same again. Only a silence of `max_stale` ends the run.
         except (TransportError, RateLimited) as failure:
             state.note("TRANSPORT", "", str(failure))
         check_run(self.limits, state)
@@ -357,8 +462,11 @@ class Runner:
                 values = listed.get(opened)
                 if values:
                     last_close[symbol] = values[3]
+                # Not listed yet: it may have no trades or be late. The bars after it wait, so that they are delivered
+                # in order.
                 elif values is None and opened >= settled:
                     break
+                # Without trades a bar is flat at the last close, as in backtests.
                 elif values is None and symbol in last_close:
                     values = (last_close[symbol],) * 4 + (0.0,)
                 else:
@@ -397,9 +505,12 @@ class Runner:
                             if computed.symbol == bar.symbol:
                                 computed.update(self.ctx.history[bar.symbol])
             _, _, bar = self._read_bars.popleft()
+            # A bar is delivered after its close, and time must not run back. While warming up, time is that of the
+            # bars.
             self.ctx.now = max(self.ctx.now, closed) if self.state.trading else closed
             # Trailing stops protect: they follow old bars, too.
             self.ctx._follow_bar(bar)
+            # After a sleep of the computer old bars arrive together. Orders on them would trade on prices of long ago.
             self.state.stale = self.state.trading and self.state.now() - closed > self._bar_age_ms
             try:
                 self.strategy.on_bar(self.ctx, bar)
@@ -419,9 +530,11 @@ class Runner:
         state.note(kind, "", reason)
         # on_stop may trade after a regular end, but not after a limit, an interrupt or an error.
         state.trading = state.trading and kind in ("END", "STOP")
+        # Feeds first: their threads must not add to a run that is ending.
         for source in self._feed.sources:
             self._attempt("closing a feed", source.close)
         failed = self._attempt("on_stop", lambda: self.strategy.on_stop(self.ctx))
+        # Each further step is tried alone: one that fails must not keep the others from cancelling or closing.
         state.trading = False
         if not state.dry_run:
             for symbol in self.symbols:
@@ -435,6 +548,7 @@ class Runner:
         if self.still_open or kind not in ("END", "STOP"):
             open_text = "; ".join(self.still_open) or "nothing is open"
             print(f"{self.strategy.name} ended ({reason}). Still open: {open_text}")
+        # Only now, after the orders are cancelled, may the error of `on_stop` reach the caller.
         if failed is not None and kind != "ERROR" and not isinstance(failed, ToolkitError | KeyboardInterrupt):
             failed.add_note(f"in on_stop of {self.strategy.name}, after its open orders were cancelled")
             raise failed
@@ -449,6 +563,7 @@ class Runner:
         """Do one step of the end. A failure is noted and returned, and the other steps still happen."""
         try:
             action()
+        # A second interrupt must not leave orders at the venue either.
         except (Exception, KeyboardInterrupt, SystemExit) as failure:
             self.state.note("PROBLEM", "", f"{what}: {type(failure).__name__}: {failure}")
             if what != "on_stop":
@@ -457,6 +572,7 @@ class Runner:
         return None
 
     def _close_positions(self) -> None:
+        # A run with a name closes what it holds by its own fills. The account may hold more.
         if self.state.journal is not None:
             self.state.trading = True
             for symbol in self.symbols:

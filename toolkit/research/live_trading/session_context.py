@@ -50,8 +50,21 @@ ENDING = (SignatureRejected, AddressBanned, LocationNotSupported)
 class FeedQueue:
     """Trades and books of the live feed until the run's next poll or timer. Callbacks run on the feed's thread.
 
-    Attributes: `items` (not delivered yet, oldest first), `sources` (the live objects), `filled` (whether orders or
-    fills may have changed since it was set to False, None: nothing notes that).
+    Parameters
+    ----------
+    session : Session
+        Session whose feed is read.
+    now : callable
+        Function that returns the venue's time, Unix ms.
+
+    Attributes
+    ----------
+    items : deque of Trade or BookSnapshot
+        Trades and books that are not delivered yet, oldest first.
+    sources : list of Live
+        The live objects.
+    filled : bool or None
+        Whether orders or fills may have changed since it was set to False. None: nothing notes that.
     """
 
     def __init__(self, session: Session, now: Callable[[], int]) -> None:
@@ -63,9 +76,16 @@ class FeedQueue:
         self._now = now
 
     def add_trades(self, symbol: str) -> None:
-        """Subscribe to the trades of a symbol. Those of the first snapshot are past and left out."""
+        """Subscribe to the trades of a symbol. Those of the first snapshot are past and left out.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
 
         def collect(update: Any) -> None:
+            # A strategy would take the trades of the snapshot for new ones.
             for item in update.items if update.kind != "snapshot" else ():
                 price, quantity = float(item.price), float(item.quantity)
                 self.items.append(Trade(symbol, unix_ms(item.time), str(item.side), price, quantity))
@@ -73,7 +93,13 @@ class FeedQueue:
         self._subscribe(self._stream.trades(symbol), collect)
 
     def add_books(self, symbol: str) -> None:
-        """Subscribe to the order book of a symbol."""
+        """Subscribe to the order book of a symbol.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
 
         def collect(update: Any) -> None:
             sides = [_levels(levels) for levels in (update.live.bids(), update.live.asks())]
@@ -94,7 +120,16 @@ class FeedQueue:
         self.sources.append(source)
 
     def book(self, symbol: str, depth: int) -> BookSnapshot:
-        """Return the present book of a symbol, with empty sides while it is not live."""
+        """Return the present book of a symbol, with empty sides while it is not live.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        depth : int
+            Levels of each side.
+        """
+        # Few depths, so that a strategy that asks for 3 and 5 levels shares one subscription.
         steps = next((steps for steps in DEPTHS if steps >= depth), depth)
         live = self._books.get((symbol, steps))
         if live is None:
@@ -118,10 +153,24 @@ class SessionContext(Context):
     """The context of paper and live runs.
 
     All calls treat the venue's refusals alike. Each is noted in the events as REJECTED, and `on_reject` is called for a
-    new order. After a rate limit, or where an action is disabled, the run pauses (PAUSE): for 10 s it sends nothing
-    that may open. A refused signature or account ends it (REFUSED).
+    new order. After a rate limit, or if an action is disabled, the run pauses (PAUSE): for 10 s it sends nothing that
+    may open. A refused signature or account ends it (REFUSED).
 
-    Attributes, further to those of Context: `stopped_by` (kind of the event that ends the run once `stopped` is set).
+    Parameters
+    ----------
+    state : RunState
+        State of the run's account.
+    strategy : Strategy
+        Strategy that receives rejections.
+    limits : Limits
+        Limits that are checked before every order.
+    feed : FeedQueue
+        Trades and books of the live feed.
+
+    Attributes
+    ----------
+    stopped_by : str
+        Kind of the event that ends the run once `stopped` is set.
     """
 
     def __init__(self, state: RunState, strategy: Strategy, limits: Limits, feed: FeedQueue) -> None:
@@ -139,14 +188,22 @@ class SessionContext(Context):
         self.stopped_by = "STOP"
 
     def place(self, order: Order | Bracket) -> OrderHandle:
-        """Check the limits and send an order. The handle shows its state after the answer."""
+        """Check the limits and send an order. The handle shows its state after the answer.
+
+        Parameters
+        ----------
+        order : Order or Bracket
+            Order or bracket.
+        """
         state, journal = self._state, self._state.journal
         placed = OrderHandle(order)
+        # Neither noted nor reported: during warm-up each bar may place an order.
         if why := self._blocked(order.entry):
             placed.state, placed.reason = "REJECTED", f"{why}. Nothing is sent"
             return placed
         try:
             check_order(self._limits, state, order.entry)
+        # An unchecked order is not sent. Sending it would make the limits worthless in the moments that need them.
         except TransportError as failure:
             return self._reject(placed, f"not sent, its limits can't be checked: {failure}")
         if state.dry_run:
@@ -156,16 +213,20 @@ class SessionContext(Context):
             text = order.describe() + (f": {placed.reason}" if failures else "")
             state.note("DRY_RUN", str(order.symbol), text)
             return placed
+        # Before the answer: an order whose outcome is unknown counts as well.
         state.sent_ms.append(state.now())
         if journal is not None:
+            # Written down with its client id first. After a crash the run can then query its outcome.
             order = journal.record(order, state.now())
             placed = OrderHandle(order)
+        # Known before it is sent: the feed may report its fill before the answer arrives.
         state.placed.append(placed)
         try:
             receipt = self._session.place(order)
             placed.cl_ord_id = receipt.cl_ord_id or placed.cl_ord_id
             placed.order_id = receipt.order_id or 0
             placed.state = "NEW" if receipt else "SENT"  # submitted: the next poll shows its outcome
+        # Not a rejection: a strategy that sent again could hold twice the size.
         except OutcomeUnknown as unknown:
             # The order may be at the venue. Its client id lets the next poll find it.
             placed.cl_ord_id = getattr(unknown.receipt, "cl_ord_id", None) or placed.cl_ord_id
@@ -225,6 +286,7 @@ class SessionContext(Context):
         return taken
 
     def _pause_or_end(self, refused: Exception | None) -> None:
+        # Orders that only reduce still pass: a run must be able to leave its positions at any time.
         if isinstance(refused, PAUSING):
             if self._state.now() >= self._paused[0]:
                 self._state.note("PAUSE", "", f"{PAUSE_MS / 1000:g} s: {refused}")
@@ -233,7 +295,15 @@ class SessionContext(Context):
             self.end("REFUSED", str(refused))
 
     def end(self, kind: str, reason: str) -> None:
-        """End the run after the present callback, with an event of this kind. Nothing more is sent."""
+        """End the run after the present callback, with an event. Nothing more is sent.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event, such as "REFUSED".
+        reason : str
+            Text of the event.
+        """
         if not self.stopped:
             self.stopped, self.stopped_by = reason, kind
         self._state.trading = False
@@ -244,6 +314,7 @@ class SessionContext(Context):
         A strategy with a timer would spend most of its time here, so its next timer reads them once for all its orders.
         A failure here must not reach the strategy: the order was sent, and a strategy that caught it would send again.
         """
+        # The next timer reads fills once for all orders of this callback.
         if self._feed.filled is not None:
             self._feed.filled = True
             return
@@ -257,6 +328,14 @@ class SessionContext(Context):
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
     def cancel(self, placed: OrderHandle) -> None:
+        """Cancel an order by its id, or by its client id while the venue's answer is not known.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order, as the context returned it.
+        """
+        # An order that was refused before it was sent has no client id, and nothing at the venue to cancel.
         if placed.done or not placed.cl_ord_id:
             return
         symbol = str(placed.order.symbol)
@@ -275,15 +354,39 @@ class SessionContext(Context):
             self._state.sent_ms.append(self._state.now())
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
 
+        # The handle changes only after the venue took the change. After a refusal the order is unchanged.
         if self._send(f"replacing by {changed.describe()}", str(changed.symbol), request):
             placed.order = changed
 
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Cancel all open orders of a symbol of this run, or of all its symbols."""
+        """Cancel all open orders of this run.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product whose orders are cancelled (default: all of the run's).
+        """
+        # Symbol by symbol: other orders on the account are not this run's.
         for name in self.symbols if symbol is None else (symbol,):
             self._send("cancelling all", name, partial(self._state.cancel_open, name))
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
+        """Set the leverage of a product at the venue.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        leverage : str, int, float or Decimal
+            Notional over margin, from 1 to the product's maximum.
+
+        Raises
+        ------
+        InputError
+            If `leverage` is not a number.
+        ActionRejected
+            If the venue does not allow it.
+        """
         amount = decimal_text(leverage, "leverage")
         send = partial(self._session.exchange.set_leverage, symbol, amount)
         self._send(f"leverage {amount}", symbol, send, raised=(InputError, ActionRejected))
@@ -292,10 +395,23 @@ class SessionContext(Context):
         return self._state.products.get(symbol) or self._session.product(symbol)
 
     def position(self, symbol: str) -> float:
-        """Return the signed position, base units, from all fills known so far."""
+        """Return the signed position, base units, from all fills known so far.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         return self._state.books[symbol].net * float(self.product(symbol).step_size)
 
     def legs(self, symbol: str) -> tuple[float, float]:
+        """Return both legs of the position, base units, from all fills known so far.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         book, step = self._state.books[symbol], float(self.product(symbol).step_size)
         return book.longs * step, -book.shorts * step
 
@@ -303,10 +419,17 @@ class SessionContext(Context):
         return bool(self._state.books[symbol].hedge)
 
     def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders that are neither filled nor in another final state."""
+        """Return the signed quantity of market orders that are neither filled nor in another final state.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         total = 0.0
         for placed in self._state.placed:
             order = placed.order
+            # An order whose outcome is unknown counts as underway, so that `target` does not send it twice.
             if order.symbol == symbol and order.is_market and order.trigger_price is None and not placed.done:
                 total += (float(order.quantity) - placed.filled) * (1 if order.side.startswith("BUY") else -1)
         return total
@@ -342,14 +465,28 @@ class SessionContext(Context):
         return [placed for placed in self._state.placed if not placed.done]
 
     def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
-        """Return the book of the live feed."""
+        """Return the book of the live feed.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: the first of the run).
+        depth : int, optional
+            Levels of each side (default: 1).
+        """
         return self._feed.book(symbol or self.symbols[0], depth)
 
     def _history(self, symbol: str) -> BarHistory:
         return self.history[symbol]
 
     def funding(self, symbol: str) -> FundingRates:
-        """Return the venue's funding rates, by a query."""
+        """Return the venue's funding rates, by a query.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         row: Any = self._session.funding_rates().loc[symbol]
         rates = float(row["last_funding_rate"]), float(row["funding_rate"])
         return FundingRates(*rates, unix_ms(row["next_funding_time"]))
@@ -372,7 +509,13 @@ class SessionContext(Context):
         return ratio_of(needed, self._state.equity)
 
     def liquidation_price(self, symbol: str) -> float:
-        """Return the liquidation price that the venue shows, by a query of the positions."""
+        """Return the liquidation price that the venue shows, by a query of the positions.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
         held = self._session.positions()
         prices = held.loc[held.index == symbol, "liquidation_price"].dropna()
         return float(prices.iloc[0]) if len(prices) else NAN

@@ -22,19 +22,37 @@ if TYPE_CHECKING:
 def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s", duration: Span | None = None) -> None:
     """Watch a run with a name, and cancel its orders that may open a position while it does not renew its lease.
 
-    Start it in a separate process. A run renews its lease, a file in the folder TOOLKIT_STATE, with each poll that
-    the venue answers. If that folder is shared, another computer can watch, which helps when the first one fails or
-    sleeps. Exits stay: reduce-only orders, take-profits, stops, and orders that close a leg in hedge mode.
+    Start it in a separate process. A run renews its lease, a file in the folder TOOLKIT_STATE, with each poll that the
+    venue answers. If that folder is shared, another computer can watch, which helps when the first one fails or sleeps.
+    Exits stay: reduce-only orders, take-profits, stops, and orders that close a leg in hedge mode.
 
-    session: a session of the run's account with an agent key, such as
+    Each cancellation is printed. An error of the venue is printed, and the next check tries again.
+
+    Parameters
+    ----------
+    session : Session
+        Session of the run's account with an agent key, such as
         `toolkit.connect("testnet", wallet=toolkit.Wallet.from_env())`.
-    run: the name of the run, as in `live(…, run="grid-btc")`.
-    after: how long the lease may remain without a renewal.
-    every: time between two checks. Each check also cancels orders that arrived since the previous one.
-    duration: how long to watch (None: until you interrupt it).
+    run : str
+        Name of the run, as in `live(…, run="grid-btc")`.
+    after : str, Timedelta, timedelta or int, optional
+        How long the lease may remain without a renewal (default: "60s").
+    every : str, Timedelta, timedelta or int, optional
+        Time between two checks. Each check also cancels orders that arrived since the previous one (default: "5s").
+    duration : str, Timedelta, timedelta or int, optional
+        How long to watch (default: until you interrupt it).
 
-    Each cancellation is printed. An error of the venue is printed, and the next check tries again. Raises InputError
-    for an invalid name or span, and WalletError when the session's agent may not trade for its account.
+    Raises
+    ------
+    InputError
+        For an invalid name or span.
+    WalletError
+        When the session's agent may not trade for its account.
+
+    Examples
+    --------
+    >>> research.watch(session, "grid-btc", duration="10ms")
+    watching run 'grid-btc' of 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
     """
     check_agent(session)
     watcher, pause = Watcher(session, run, after=after), _seconds(every, "every")
@@ -46,6 +64,7 @@ def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s"
         try:
             cancelled = watcher.check()
             text = f"not renewed for {watcher.silent:.0f} s, so {cancelled} orders are cancelled" if cancelled else ""
+        # The switch must outlive errors of the venue: the next check tries again.
         except (ExchangeError, OutcomeUnknown, TransportError) as failure:
             text = f"{failure}. The run tries again in {pause:g} s"
         if text:
@@ -63,8 +82,16 @@ def _seconds(span: Span, name: str) -> float:
 class Watcher:
     """Watches the lease of a run.
 
-    after: as in `watch`. It is measured on `elapsed` (seconds, never set back) from one renewal that is seen to the
-        next, so that the clocks of two machines may differ.
+    Parameters
+    ----------
+    session : Session
+        Session of the run's account.
+    run : str
+        Name of the run.
+    after : str, Timedelta, timedelta or int
+        How long the lease may remain without a renewal, from one renewal that is seen to the next.
+    elapsed : callable, optional
+        Clock that is never set back, seconds. The clocks of two machines may differ (default: `time.monotonic`).
     """
 
     def __init__(
@@ -73,6 +100,7 @@ class Watcher:
         self.after = _seconds(after, "after")
         self._run = RunName(session, run)
         self._elapsed = elapsed
+        # The first look counts as a renewal: a watcher that has just started knows nothing of the silence before it.
         self._seen = self._renewed(), elapsed()
 
     def _renewed(self) -> int:

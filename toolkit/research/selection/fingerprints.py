@@ -20,7 +20,13 @@ CODE = ("__init__", "__call__")
 
 
 def code_of(task: Any) -> str:
-    """Return a hash of a task's code: bytecode, constants, defaults, closure, what it refers to, and versions."""
+    """Return a hash of a task's code: bytecode, constants, defaults, closure, what it refers to, and versions.
+
+    Parameters
+    ----------
+    task : class or callable
+        Task of a sweep.
+    """
     seen: set[int] = set()
 
     def words(part: Any) -> Iterator[str]:
@@ -32,6 +38,7 @@ def code_of(task: Any) -> str:
         elif isinstance(part, set | frozenset):
             yield repr(sorted(map(repr, part)))
         elif isinstance(part, CodeType):
+            # Not the file or line numbers: a comment above a function does not make it another one.
             yield part.co_code.hex() + repr(part.co_names)
             yield from words(part.co_consts)
         elif id(part) not in seen:
@@ -56,12 +63,19 @@ def code_of(task: Any) -> str:
             else:
                 yield type(part).__name__
 
+    # Bytecode differs between versions of Python, and the toolkit's code is not hashed itself.
     text = "|".join([sys.version, version("afx-toolkit"), *words(task)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def fingerprint(data: Any) -> str:
-    """Return a short text that differs when the values, names or times of frames (also in mappings) differ."""
+    """Return a short text that differs when the values, names or times of frames (also in mappings) differ.
+
+    Parameters
+    ----------
+    data : object
+        Data of a sweep, None for none.
+    """
     if data is None:
         return ""
     if isinstance(data, Mapping):

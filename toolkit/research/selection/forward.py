@@ -26,8 +26,13 @@ from .sweeps import progress_bar
 class WalkForward:
     """The out-of-sample results of a walk-forward run.
 
-    Attributes: `frame` (one row per split: test_from, test_until, the chosen parameters, `trained`, pbo of that
-    training, and the measures of the test), `runs` (Results of each test). `trained` is the score on the training part.
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per split: test_from, test_until (UTC), the chosen parameters, and the measures of the test. `trained`
+        is the score on the training part, `pbo` that of the training.
+    runs : list of Results
+        Results of each test.
     """
 
     frame: pd.DataFrame
@@ -38,10 +43,12 @@ class WalkForward:
         """The tests one after another, each with the equity that the last one ended with (USDC, UTC index)."""
         level, parts = float(self.runs[0].equity["equity"].iloc[0]), []
         for run in self.runs:
+            # Each test starts with the same capital. Chained, they show what one account would have become.
             curve = run.equity["equity"]
             parts.append(curve / curve.iloc[0] * level)
             level = float(parts[-1].iloc[-1])
         joined = pd.concat(parts)
+        # One test ends at the instant at which the next begins. Its last value and the first of the next are the same.
         once: pd.Series[float] = joined[~joined.index.duplicated(keep="last")]
         return once
 
@@ -70,37 +77,65 @@ def walk_forward(
     progress: bool = True,
     **options: Any,
 ) -> list[Split] | WalkForward:
-    """Return the splits of `data`, or run a strategy through them: `walk_forward(Strategy, space, data, …)`.
-
-    data, space, bars: bars (as `backtest` takes them) or a DatetimeIndex to split. Or a strategy, its `space` as in
-        `optimise`, and bars: each training part is optimised on, and the best parameters run on the test part after it.
-    train, test: length of the parts, rows (int) or a span.
-    step: distance between the beginnings of two splits (default: the length of the test, so that no row is tested
-        twice).
-    gap: rows or span between a training part and its test, against labels that look ahead (default: 0).
-    anchored: True keeps the first row in every training part, which then grows (default: False).
-    warm_up: number of bars before each test that a Strategy receives without trading, for its indicators (default: 0).
-    progress: True shows a progress bar (default: True).
-    options: further options of `optimise` and `backtest`.
+    """Return the splits of data, or run a strategy through them: `walk_forward(Strategy, space, data, …)`.
 
     Splits are oldest first. An incomplete last test part is left out. No test row is ever in or before its own training
-    part. With a strategy the result is a WalkForward.
+    part.
 
+    Parameters
+    ----------
+    data : DataFrame, DatetimeIndex, mapping or Strategy class
+        Bars (as `backtest` takes them) or a DatetimeIndex to split. With `space`, a strategy as `optimise` takes it.
+    space : mapping of str to values, optional
+        Parameters as in `optimise` (default: none, the splits are returned). Each training part is optimised on, and
+        the best parameters run on the test part after it.
+    bars : DataFrame or mapping, optional
+        Bars of the strategy (default: none).
+    train : int, str or Timedelta
+        Length of the training part: rows, or a span such as "30D".
+    test : int, str or Timedelta
+        Length of the test part: rows, or a span.
+    step : int, str or Timedelta, optional
+        Distance between the beginnings of two splits: rows, or a span (default: the length of the test, so that no row
+        is tested twice).
+    gap : int, str or Timedelta, optional
+        Rows or span between a training part and its test, against labels that look ahead (default: 0).
+    anchored : bool, optional
+        True keeps the first row in every training part, which then grows (default: False).
+    warm_up : int, optional
+        Number of bars before each test that a Strategy receives without trading, for its indicators (default: 0).
+    progress : bool, optional
+        True shows a progress bar (default: True).
+    **options : object
+        Further options of `optimise` and `backtest`.
+
+    Returns
+    -------
+    list of Split, or WalkForward
+        The splits, with a strategy the results of its tests.
+
+    Raises
+    ------
+    InputError
+        When no split fits.
+
+    Examples
+    --------
     >>> index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
     >>> [(s.train_start, s.train_end, s.test_start, s.test_end) for s in walk_forward(index, train=4, test=2)]
     [(0, 4, 4, 6), (2, 6, 6, 8), (4, 8, 8, 10)]
-
-    Raises InputError when no split fits.
     """
     sizes: dict[str, Any] = {"train": train, "test": test, "step": step, "gap": gap, "anchored": anchored}
     if space is None:
         return make_splits(data, **sizes)
     strategy, rows, runs = data, [], []
     splits = make_splits(bars, **sizes)
+    # Only the search understands these options, so the test run must not receive them.
     search = {name: options.pop(name) for name in SEARCH if name in options}
     lead = {"warm_up": warm_up} if warm_up else {}
     with progress_bar(len(splits), progress) as bar:
         for split in splits:
+            # Only the training rows are handed over, so that no choice can depend on the test.
             found = optimise(strategy, space, split.train(bars), progress=False, **search, **options)
             with trials.paused():  # a test of what was chosen is no further choice
                 run = run_point(strategy, split.test(bars, warm_up), {**options, **lead}, found.best, None)
@@ -123,7 +158,26 @@ Size = int | str | pd.Timedelta
 class Split:
     """One split: train rows [train_start, train_end), test rows [test_start, test_end), as positions and as times.
 
-    The times are half-open too: the test ends before `test_until`.
+    Attributes
+    ----------
+    number : int
+        Number of the split, from 0.
+    train_start : int
+        First row of the training part.
+    train_end : int
+        Row after the training part.
+    test_start : int
+        First row of the test part.
+    test_end : int
+        Row after the test part.
+    train_from : Timestamp
+        Time of the first training row (UTC).
+    train_until : Timestamp
+        Time before which the training part ends (UTC).
+    test_from : Timestamp
+        Time of the first test row (UTC).
+    test_until : Timestamp
+        Time before which the test part ends (UTC).
     """
 
     number: int
@@ -137,32 +191,81 @@ class Split:
     test_until: pd.Timestamp
 
     def train(self, data: Any) -> Any:
-        """Return the rows of the training part of a frame, or of each frame of a mapping."""
+        """Return the rows of the training part.
+
+        Parameters
+        ----------
+        data : DataFrame, Series or mapping
+            Frame by time, or frames by symbol.
+
+        Returns
+        -------
+        DataFrame, Series or dict
+            The rows, in the shape of `data`.
+        """
         return _between(to_pandas(data), self.train_from, self.train_until)
 
     def test(self, data: Any, warm_up: int = 0) -> Any:
-        """Return the rows of the test part, preceded by `warm_up` rows for indicators, not for evaluation."""
+        """Return the rows of the test part.
+
+        Parameters
+        ----------
+        data : DataFrame, Series or mapping
+            Frame by time, or frames by symbol.
+        warm_up : int, optional
+            Number of rows that precede them for indicators, not for evaluation (default: 0).
+
+        Returns
+        -------
+        DataFrame, Series or dict
+            The rows, in the shape of `data`.
+        """
         return _between(to_pandas(data), self.test_from, self.test_until, warm_up)
 
 
 def make_splits(
     data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]:
-    """Return the splits of `data`, oldest first. See `walk_forward`. Raises InputError when none fits."""
+    """Return the splits of data, oldest first. See `walk_forward`.
+
+    Parameters
+    ----------
+    data : DataFrame, Series, DatetimeIndex or mapping
+        Times to split.
+    train : int, str or Timedelta
+        Length of the training part: rows, or a span such as "30D".
+    test : int, str or Timedelta
+        Length of the test part: rows, or a span.
+    step : int, str or Timedelta, optional
+        Distance between the beginnings of two splits: rows, or a span (default: the length of the test, so that no row
+        is tested twice).
+    gap : int, str or Timedelta, optional
+        Rows or span between a training part and its test, against labels that look ahead (default: 0).
+    anchored : bool, optional
+        True keeps the first row in every training part, which then grows (default: False).
+
+    Raises
+    ------
+    InputError
+        When none fits.
+    """
     index = _index(to_pandas(data))
     train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
     stride = test if step is None else _size(step, "step")
     move = _advance(index)
     end = len(index)
+    # The last part ends after the last row, which has no row behind it to take the time from.
     edges = index.append(index[-1:] + pd.Timedelta(1, unit="ms"))
     splits: list[Split] = []
     begin = 0
     while True:
         train_end = move(begin, train, "train")
+        # Labels that look ahead of their row would carry the test into the training. The gap keeps them apart.
         test_start = move(train_end, gap, "gap") if _positive(gap) else train_end
         test_end = move(test_start, test, "test") if test_start is not None else None
         if train_end is None or test_start is None or test_end is None or test_start >= end:
             break
+        # Anchored or not, the tests are the same. Only the training parts begin elsewhere.
         rows = (0 if anchored else begin, train_end, test_start, test_end)
         splits.append(Split(len(splits), *rows, *(edges[row] for row in rows)))
         following = move(begin, stride, "step")
@@ -186,6 +289,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
     if not index.is_monotonic_increasing:
         if not any(str(name).lower() == "symbol" for name in getattr(data, "columns", ())):
             raise InputError("the times are not increasing. Sort the rows first", field="data", rule="increasing times")
+        # Long tables have the symbols one after another, so their times may run back where a symbol begins.
         index = index.sort_values()
     return index.unique()
 
@@ -220,6 +324,7 @@ def _positive(size: int | pd.Timedelta) -> bool:
 
 def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelta, str], int | None]:
     """Return a function (position, size, name) → position after it, or None when the data ends before."""
+    # The last bar lasts one spacing. A span that ends with it is complete.
     spacing = index.to_series().diff().median() if len(index) > 1 else pd.Timedelta(0)
     end = index[-1] + spacing if len(index) else None
 
@@ -240,6 +345,7 @@ def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int =
     if isinstance(data, Mapping):
         return {name: _between(part, start, until, warm_up) for name, part in data.items()}
     times, rows = _index(data), _row_index(data)
+    # Rows before the test, also from the training part: they fill windows and are not evaluated.
     first = max(int(times.searchsorted(start, side="left")) - warm_up, 0)
     chosen = (rows >= times[first]) & (rows < until) if first < len(times) else np.zeros(len(rows), dtype=bool)
     return data[chosen]

@@ -49,8 +49,22 @@ class Params(dict[str, Any]):
 class Optimisation:
     """The result of an optimisation.
 
-    Attributes: `table` (one row per point, as of `sweep`), `names` (of the parameters), `params` (of each), `maximise`,
-    `returns` (one row per period, one column per point). `scores` has the maximised values (float64, NaN: failed).
+    Parameters
+    ----------
+    table : DataFrame
+        One row per point, as `sweep` returns it.
+    names : tuple of str
+        Names of the parameters.
+    maximise : str
+        Name of the measure that was maximised.
+    scores : array of float64, shape (points,)
+        Maximised value of each point, NaN for a failed one.
+    returns : array of float64, shape (periods, points)
+        Returns of each point, ratios.
+    params : list of dict of str to object
+        Parameters of each point.
+    work : tuple of (object, object, mapping of str to object)
+        Strategy, data and options, which `run` makes the best run of.
     """
 
     table: pd.DataFrame
@@ -85,11 +99,23 @@ class Optimisation:
         return overfitting(self.returns)
 
     def summary(self, *, confidence: float = 0.9) -> pd.Series[Any]:
-        """Return the best point and how far to trust it, as a Series.
+        """Return the best point and how far to trust it.
 
-        It has the best parameters, `score` (the maximised value), points and failed (counts) and pbo (probability of
-        backtest overfitting). `Results.luck` of the best run adds, among others, trials (all of this project),
-        deflated_sharpe, sharpe_low, sharpe_high, min_track_record, track_record.
+        Parameters
+        ----------
+        confidence : float, optional
+            Share of the bootstrap intervals, from 0 to 1 (default: 0.9).
+
+        Returns
+        -------
+        Series
+            The best parameters, and:
+
+            - score: the maximised value
+            - points, failed: counts
+            - pbo: probability of backtest overfitting
+            - trials, deflated_sharpe, sharpe_low, sharpe_high, min_track_record, track_record and others: see
+              `Results.luck` of the best run
         """
         found = {
             **self.best,
@@ -104,13 +130,37 @@ class Optimisation:
     def page(self) -> Page:
         """Return the interactive report: summary, heat-maps, parallel coordinates, and the best run's own.
 
-        A notebook shows it. Raises MissingPackage without Plotly.
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        MissingPackage
+            Without Plotly.
         """
         table = self.table.assign(score=self.scores)
         return page_of_points(table, self.names, "score", self.summary(), self.run)
 
     def report(self, path: str | Path) -> Path:
-        """Write the interactive report as HTML, and Plotly's script next to it. Return its path."""
+        """Write the interactive report as HTML, and Plotly's script next to it.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        MissingPackage
+            Without Plotly.
+        """
         return self.page().save(path)
 
     def __repr__(self) -> str:
@@ -134,23 +184,57 @@ def optimise(
     progress: bool = True,
     **options: Any,
 ) -> Optimisation:
-    """Search `space` for the parameters with the highest `maximise`, and return an Optimisation.
+    """Search a space for the parameters with the highest measure.
 
-    strategy: a Strategy class, or a function that returns Results, as the task of `sweep`.
-    space: name → values (a list, range or array). For "random" and "bayes" also (low, high), two numbers: whole ones
-        for whole numbers between them, both included.
-    data: as in `backtest`.
-    maximise: a measure of `metrics()` (default: "sharpe"), or a function of all of them. "-volatility" minimises.
-        Drawdowns are below 0, so that "max_drawdown" finds the smallest.
-    constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
-    method: "grid" (default) tries all of the space, "random" `points` of it. With "bayes", Optuna's tree-structured
-        Parzen estimator (extra `optimise`) chooses `points` from those before, as many at a time as there are workers.
-    points: number of points of "random" and "bayes" (default: 100).
-    seed: whole number that makes the draws of both (default: 7).
-    workers, client, results, progress, options: as in `sweep`: processes or a Dask cluster, resumed from the file, with
-        the time left.
+    Parameters
+    ----------
+    strategy : class or callable
+        A Strategy class, or a function that returns Results, as the task of `sweep`.
+    space : mapping of str to object
+        Values of each parameter (a list, range or array). For "random" and "bayes" also (low, high), two numbers: whole
+        ones for whole numbers between them, both included.
+    data : DataFrame, Recording, Events or mapping, optional
+        Data that the strategy runs on, as in `backtest` (default: none, for a function).
+    maximise : Measure, optional
+        A measure of `metrics()`, or a function of all of them. "-volatility" minimises. Drawdowns are below 0, so that
+        "max_drawdown" finds the smallest (default: "sharpe").
+    constraints : Constraint or sequence of Constraint, optional
+        Functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping (default: none).
+    method : Method, optional
+        "grid" tries all of the space, "random" `points` of it. With "bayes", Optuna's tree-structured Parzen estimator
+        (extra `optimise`) chooses `points` from those before, as many at a time as there are workers (default: "grid").
+    points : int, optional
+        Number of points of "random" and "bayes" (default: 100).
+    seed : int, optional
+        Whole number that makes the draws of both (default: 7).
+    workers : int, optional
+        Processes on this machine, as in `sweep` (default: as many as pay, for "bayes" this process alone).
+    client : distributed.Client, optional
+        Dask cluster, as in `sweep` (default: none).
+    results : str or Path, optional
+        File from which the search continues, as in `sweep` (default: none).
+    progress : bool, optional
+        True shows a progress bar with the time left (default: True).
+    **options : object
+        Further arguments of `backtest`, or of the function.
 
-    Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
+    Returns
+    -------
+    Optimisation
+        Table of all points, the best one, and how likely it is luck.
+
+    Raises
+    ------
+    InputError
+        For an empty space or an unknown measure.
+    MissingPackage
+        Without Optuna, for "bayes".
+
+    Examples
+    --------
+    >>> found = research.optimise(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False)
+    >>> found.best
+    {'fast': 3}
     """
     require(space, Mapping, "space", "a dict of parameter names and their values")
     allowed = _Space(space, constraints)
@@ -175,6 +259,7 @@ def optimise(
     if not search.points:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
     table = table_of(search.points, search.records, False).drop(columns="returns", errors="ignore")
+    # PBO compares points period by period, so their returns need one length.
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
     label = maximise if isinstance(maximise, str) else getattr(maximise, "__name__", "score")
@@ -190,7 +275,13 @@ class _Search:
         self.points, self.records = list[Point](), list[Record]()
 
     def evaluate(self, combinations: Sequence[Mapping[str, Any]]) -> list[Record]:
-        """Run points and return their records."""
+        """Run points and return their records.
+
+        Parameters
+        ----------
+        combinations : sequence of mapping of str to object
+            Parameters of each point.
+        """
         points = self._make(combinations, seeds=None, returns=True)
         records = evaluate(points, *self._how)
         self.points += points
@@ -199,7 +290,20 @@ class _Search:
 
 
 def score(record: Record, maximise: Measure) -> float:
-    """Return what is maximised of a finished point, NaN for a failed one. Raises InputError for an unknown measure."""
+    """Return what is maximised of a finished point, NaN for a failed one.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the point.
+    maximise : Measure
+        Name of a measure, or a function of all of them.
+
+    Raises
+    ------
+    InputError
+        For an unknown measure.
+    """
     if record["status"] != "ok":
         return float("nan")
     values = {name: from_plain(value) for name, value in record["values"].items() if name != "returns"}
@@ -227,7 +331,13 @@ class _Space:
                 check_known(wanted, tuple(space), "constraints", "parameter of the space")
 
     def allows(self, params: dict[str, Any]) -> bool:
-        """Return whether a point meets all constraints."""
+        """Return whether a point meets all constraints.
+
+        Parameters
+        ----------
+        params : dict of str to object
+            Parameters of the point.
+        """
         for rule, wanted in self._rules:
             by_name = set(wanted) <= set(self._space)
             if not (rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))):
@@ -242,8 +352,17 @@ class _Space:
                 yield params
 
     def random(self, points: int, seed: int) -> list[dict[str, Any]]:
-        """Return up to `points` different points. Fewer when so many in a row are repeated or not allowed."""
+        """Return different points, fewer when so many in a row are repeated or not allowed.
+
+        Parameters
+        ----------
+        points : int
+            Number of points.
+        seed : int
+            Seed of the draws.
+        """
         random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
+        # A small space may have fewer points than requested, and tight constraints may leave none.
         while len(found) < points and in_vain < ATTEMPTS:
             params = {name: _draw(random, name, values) for name, values in self._space.items()}
             in_vain += 1
@@ -252,7 +371,13 @@ class _Space:
         return list(found.values())
 
     def suggested(self, trial: Any) -> dict[str, Any]:
-        """Return the point that Optuna suggests in a trial."""
+        """Return the point that Optuna suggests in a trial.
+
+        Parameters
+        ----------
+        trial : optuna.Trial
+            Trial of the study.
+        """
         return {name: _suggest(trial, name, values) for name, values in self._space.items()}
 
 
@@ -311,6 +436,7 @@ def _bayes(search: _Search, space: _Space, maximise: Measure, points: int, seed:
             trial = study.ask()
             params = space.suggested(trial)
             key = repr(params)
+            # Optuna repeats itself once it is sure. A repeated point teaches nothing and would count as a trial.
             if key in seen or key in batch or not space.allows(params):
                 tell(trial, seen.get(key, float("nan")))
                 in_vain += 1

@@ -45,7 +45,19 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """One point of the grid. `key` identifies it, its task and its data in a results file."""
+    """One point of the grid.
+
+    Parameters
+    ----------
+    key : str
+        Text that identifies the point, its task and its data in a results file.
+    params : mapping of str to object
+        Parameters by name.
+    seed : int or None
+        Seed of the point, None for the task's own.
+    returns : bool, optional
+        Whether its record keeps the returns of the run, for measures of overfitting (default: False).
+    """
 
     key: str
     params: Mapping[str, Any]
@@ -55,7 +67,15 @@ class Point:
 
 
 def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
-    """Run one point. An exception becomes its record."""
+    """Run one point. An exception becomes its record.
+
+    Parameters
+    ----------
+    work : tuple of (object, object, mapping of str to object)
+        Task, data and options.
+    point : Point
+        Point of the grid.
+    """
     start = time.perf_counter()
     try:
         with trials.paused():  # the sweep counts its points itself
@@ -63,6 +83,7 @@ def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
             values, error, trace = dict(_values(outcome)), "", ""
             if point.returns:  # None says that there are none, in a file that a search continues with
                 values["returns"] = outcome.fine_returns() if isinstance(outcome, Results) else None
+    # One point with bad parameters must not end a sweep of thousands. Only an interrupt does.
     except (Exception, SystemExit) as failure:
         values, error = {}, f"{type(failure).__name__}: {failure}"
         trace = traceback.format_exc()
@@ -70,7 +91,21 @@ def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
 
 
 def make_record(point: Point, values: Mapping[str, Any], error: str, trace: str = "", seconds: float = 0.0) -> Record:
-    """Return the record of a point that ended with these values, or with an error."""
+    """Return the record of a point that ended with these values, or with an error.
+
+    Parameters
+    ----------
+    point : Point
+        Point of the grid.
+    values : mapping of str to object
+        Values by name.
+    error : str
+        Type and text of the error, "" for none.
+    trace : str, optional
+        Traceback of the error (default: "").
+    seconds : float, optional
+        Time that the point took, seconds (default: 0).
+    """
     return {
         "key": point.key,
         "params": {name: plain_value(value) for name, value in point.params.items()},
@@ -84,7 +119,13 @@ def make_record(point: Point, values: Mapping[str, Any], error: str, trace: str 
 
 
 def is_strategy(task: Any) -> bool:
-    """Return whether a task is a Strategy class, each point of which is a backtest."""
+    """Return whether a task is a Strategy class, each point of which is a backtest.
+
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    """
     return isinstance(task, type) and hasattr(task, "on_bar")
 
 
@@ -99,7 +140,20 @@ def run_point(
 ) -> Any:
     """Run a task with parameters and return what it returns: of a Strategy class the Results of its backtest.
 
-    Results that are only measured need not be `repeatable`, which saves the copies of the arguments.
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    data : object
+        Data that the task takes, None for none.
+    options : mapping of str to object
+        Further arguments of the task.
+    params : mapping of str to object
+        Parameters of the task by name.
+    seed : int or None
+        Seed that the task is given, None for none.
+    repeatable : bool, optional
+        Whether Results can be made again. Those that are only measured need not, which saves copies (default: True).
     """
     seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
     if is_strategy(task):
@@ -124,7 +178,15 @@ def _values(outcome: Any) -> Mapping[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value that JSON keeps exactly. `from_plain` is the inverse."""
+    """Return a value that JSON keeps exactly. `from_plain` is the inverse.
+
+    Parameters
+    ----------
+    value : object
+        Value of a parameter or measure.
+    """
+    # JSON has no NaN and no infinity. Types are compared exactly, because NumPy's float64 is a float too and is
+    # converted below.
     if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, pd.Timestamp):
@@ -144,7 +206,13 @@ def plain_value(value: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """Return the value from which `plain_value` made this one."""
+    """Return the value from which `plain_value` made this one.
+
+    Parameters
+    ----------
+    value : object
+        Value that JSON has kept.
+    """
     if not isinstance(value, dict):
         return value
     kind, kept = next(iter(value.items()))
@@ -154,7 +222,20 @@ def from_plain(value: Any) -> Any:
 
 
 class RecordFile:
-    """The results file: a sealed line for each point. Points whose lines are damaged are run again."""
+    """The results file: a sealed line for each point. Points whose lines are damaged are run again.
+
+    Parameters
+    ----------
+    path : str, Path or None
+        File, None for no file.
+    retry_failed : bool
+        Whether points that failed are run again.
+
+    Attributes
+    ----------
+    known : dict of str to Record
+        Records that the file has, by key.
+    """
 
     def __init__(self, path: str | Path | None, retry_failed: bool) -> None:
         self.path = path
@@ -166,7 +247,13 @@ class RecordFile:
         return self
 
     def add(self, record: Record) -> None:
-        """Append a record and flush it, so that a crash loses only what is unfinished."""
+        """Append a record and flush it, so that a crash loses only what is unfinished.
+
+        Parameters
+        ----------
+        record : Record
+            Record of a finished point.
+        """
         if self._file is not None:
             self._file.append(record)
 
@@ -176,7 +263,17 @@ class RecordFile:
 
 
 def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
-    """Return task, data and options as bytes. Classes and functions of a notebook travel by value."""
+    """Return task, data and options as bytes. Classes and functions of a notebook travel by value.
+
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    data : object
+        Data that the task takes, None for none.
+    options : mapping of str to object
+        Further arguments of the task.
+    """
     packed: bytes = cloudpickle.dumps((task, data, dict(options)))
     return packed
 
@@ -227,7 +324,18 @@ def runner(
 ) -> Iterator[Callable[[Sequence[Point]], Iterator[Record]]]:
     """Give a function that runs points and yields their records as they finish.
 
-    `workers` and `client` as in `sweep`.
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    data : object
+        Data that the task takes, None for none.
+    options : mapping of str to object
+        Further arguments of the task.
+    workers : int or None
+        Processes on this machine, 0 for this process, None for as many as pay. See `sweep`.
+    client : distributed.Client or None
+        Dask cluster, None for none.
     """
     here = partial(map, partial(execute, (task, data, options)))
     if client is not None:
@@ -249,6 +357,7 @@ def _where_it_pays(here: Here, work: _Work, points: Sequence[Point]) -> Iterator
     begun = time.perf_counter()
     for done, record in enumerate(here(points), start=1):
         yield record
+        # The time of the points so far shows whether processes save more than they take to start.
         saved = (time.perf_counter() - begun) / done * (len(points) - done) * work.workers / (work.workers + 1)
         if saved > (KEPT_COST if work.key in _kept else START_COST):
             yield from _retried(work.run, points[done:], here)
@@ -295,9 +404,17 @@ class _Work:
         return self
 
     def run(self, points: Sequence[Point], lost: Lost, here: Here | None = None) -> Iterator[Record]:
-        """Yield records as they finish, and add the points whose process died to `lost`.
+        """Yield records as they finish, and add the points whose process died to those that were lost.
 
-        With `here` this process takes points from the end, until the others have taken all before.
+        Parameters
+        ----------
+        points : sequence of Point
+            Points to run.
+        lost : Lost
+            Points whose process died, with how, which grows.
+        here : Here, optional
+            Function that runs points in this process (default: none). This process then takes points from the end,
+            until the others have taken all before.
         """
         if self._processes is None:
             self._processes = _kept.pop(self.key, None) or _Processes(self.workers)
@@ -340,7 +457,13 @@ class _Processes:
         self.idle = threading.Timer(IDLE, end_workers)
 
     def keep(self, key: tuple[int, str]) -> None:
-        """Keep the processes for a while."""
+        """Keep the processes for a while.
+
+        Parameters
+        ----------
+        key : tuple of (int, str)
+            Number of processes and code of their task.
+        """
         _kept[key] = self
         self.idle = threading.Timer(IDLE, end_workers)
         self.idle.daemon = True
@@ -354,7 +477,19 @@ class _Processes:
             each.terminate()
 
     def run(self, path: str, points: Sequence[Point], lost: Lost, here: Here | None) -> Iterator[Record]:
-        """Run points of the work in a file. See `_Work.run`."""
+        """Run points of the work in a file. See `_Work.run`.
+
+        Parameters
+        ----------
+        path : str
+            File of the work.
+        points : sequence of Point
+            Points to run.
+        lost : Lost
+            Points whose process died, with how, which grows.
+        here : callable or None
+            Function that runs points in this process, None for none.
+        """
         try:
             futures = {self.pool.submit(_local_point, path, point): point for point in points}
         except BrokenProcessPool:  # one of them was killed while they were kept
@@ -367,6 +502,7 @@ class _Processes:
         try:
             while left:
                 if here is not None and own and ended.empty():
+                    # From the end, while the processes take from the beginning: they meet at the last point.
                     future = own.pop()
                     # A process that has not started yet is not waited for.
                     if future.cancel() or not self._started.is_set():
@@ -378,6 +514,8 @@ class _Processes:
                 try:
                     record = future.result()
                 except BrokenProcessPool:
+                    # A dead process breaks the pool for all, so most of the lost points are innocent. `_retried` finds
+                    # the one.
                     lost[futures[future]] = "the process that ran this point ended without a result"
                     continue
                 yield record
@@ -385,6 +523,7 @@ class _Processes:
             self.broken = True
             self.stop()
             raise
+        # No process ever began: the script itself fails when it is imported, and a retry would fail as well.
         if lost and not self._started.is_set():
             text = "no worker could start: each imports this script first, and fails there. Its error is above"
             rule = 'put the call under if __name__ == "__main__":, or give workers=0'
@@ -398,7 +537,9 @@ def _on_cluster(client: Any, payload: bytes, points: Iterable[Point], lost: Lost
     """Yield records as they finish, and add the points of dead workers to `lost`. The data is sent each time."""
     from distributed import as_completed as completed
 
+    # Once for each machine, not once for each point.
     shared = client.scatter(payload, broadcast=True, hash=False)
+    # Not pure: Dask would return the old result of an equal call, though the code may have changed.
     futures = {client.submit(_remote_point, shared, point, pure=False): point for point in points}
     try:
         for future in completed(futures):  # type: ignore[no-untyped-call]

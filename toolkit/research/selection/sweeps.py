@@ -36,29 +36,60 @@ def sweep(
     progress: bool = True,
     **options: Any,
 ) -> pd.DataFrame:
-    """Run `task` at every point of `grid` × `seeds` and return one row a point, in grid order.
+    """Run a task at every point of a grid and return one row a point, in grid order.
 
-    task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
-        called as task(data, **params, seed=seed, **options), without data and seed unless given. It returns Results, a
+    A failed point keeps its row and its error. Interrupting stops the workers and keeps the file. Points are
+    distinguished by task, data and options, and by a hash of the task's code. The hash includes what the code refers
+    to, and the versions of Python and this toolkit. Points of other code are run again, and a line says so.
+
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function, called
+        as `task(data, **params, seed=seed, **options)`, without data and seed unless given. It returns Results, a
         mapping of values, a Series, or a number.
-    grid: name → values (their product is swept), or a list of parameter mappings.
-    data: what `task` takes, as in `backtest` (default: nothing).
-    seeds: seeds that each point runs with (default: the task's).
-    workers: processes on this machine, 0 runs in this process. By default points run in this process, and in one
-        process for each other core as well once the time they take shows that this pays. Processes are kept for the
-        next sweep for a minute. They import the calling script, which calls under `if __name__ == "__main__":`.
-    client: a `distributed.Client`, on whose cluster the same points run (default: none).
-    results: a file of JSON lines to which each finished point is appended. Its points are not run again, so an
-        interrupted or crashed sweep continues (default: none).
-    retry_failed: True runs failed points of `results` again (default: False).
-    progress: True shows a progress bar (default: True).
-    options: further arguments of the task.
+    grid : mapping of str to iterable of object or sequence of mapping of str to object
+        Values of each parameter (their product is swept), or a list of parameter mappings.
+    data : DataFrame, Recording, Events or mapping, optional
+        Data that the task takes, as in `backtest` (default: none).
+    seeds : sequence of int, optional
+        Seeds that each point runs with (default: the task's).
+    workers : int, optional
+        Processes on this machine, 0 runs in this process. By default points run in this process, and in one for each
+        other core once their time shows that this pays. Processes are kept for the next sweep for a minute. They import
+        the calling script, which calls under `if __name__ == "__main__":`.
+    client : distributed.Client, optional
+        Dask cluster on which the same points run (default: none).
+    results : str or Path, optional
+        File of JSON lines to which each finished point is appended (default: none). Its points are not run again, so an
+        interrupted or crashed sweep continues.
+    retry_failed : bool, optional
+        True runs failed points of `results` again (default: False).
+    progress : bool, optional
+        True shows a progress bar (default: True).
+    **options : object
+        Further arguments of the task.
 
-    Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
-    its row and its error. The traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
-    Interrupting stops the workers and keeps the file. Points are distinguished by task, data and options, and by a hash
-    of the task's code. The hash includes what the code refers to, and the versions of Python and this toolkit. Points
-    of other code are run again, and a line says so.
+    Returns
+    -------
+    DataFrame
+        One row a point. `attrs["traces"]` has the tracebacks by row, `attrs["seconds"]` the seconds of each point:
+
+        - the parameters, and seed if seeds were given
+        - status: "ok" or "failed"
+        - error: type and text of the error, "" for none
+        - the values that the task returned, of Results their measures
+
+    Raises
+    ------
+    InputError
+        For a grid without points, and for values that the task must not return.
+
+    Examples
+    --------
+    >>> found = research.sweep(Cross, {"fast": [3, 5]}, bars, workers=0, progress=False)
+    >>> found[["fast", "sharpe"]].round(2).values.tolist()
+    [[3.0, 4.52], [5.0, 4.03]]
     """
     data = to_pandas(data) if is_strategy(task) else data
     points = make_points(task, combinations_of(grid), data, seeds, options)
@@ -76,7 +107,19 @@ def sweep(
 def evaluate(
     points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: Any
 ) -> list[Record]:
-    """Run the points that `store` does not know, and keep and count them all. Return their records in order."""
+    """Run the points that the file does not know, and keep and count them all. Return their records in order.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Points of the grid.
+    run : callable
+        Function that runs points and yields their records.
+    store : RecordFile
+        File of the records.
+    bar : tqdm
+        Progress bar, which counts points.
+    """
     found: dict[str, Record] = {}
     for point in points:
         record = store.known.get(point.key)
@@ -84,6 +127,7 @@ def evaluate(
         if record and (not point.returns or record["status"] == "failed" or "returns" in record["values"]):
             found[point.key] = record
     waiting = [point for point in points if point.key not in found]
+    # The key contains the code. Equal parameters under another key mean that the code or data has changed.
     others = {(repr(record["params"]), record["seed"]) for record in store.known.values()}
     plain = [({name: plain_value(value) for name, value in point.params.items()}, point.seed) for point in waiting]
     if again := sum((repr(params), seed) in others for params, seed in plain):
@@ -119,7 +163,17 @@ def _left_over(points: Sequence[Point], found: Mapping[str, Record], store: Reco
 
 
 def prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return data and options with bars read once, rather than at every point of a Strategy."""
+    """Return data and options with bars read once, rather than at every point of a Strategy.
+
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    data : object
+        Data of the sweep.
+    options : dict of str to object
+        Further arguments of the task.
+    """
     frames = data.values() if isinstance(data, Mapping) else [data]
     if not (is_strategy(task) and all(isinstance(part, pd.DataFrame) for part in frames)):
         return data, options
@@ -128,7 +182,13 @@ def prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[s
 
 
 def combinations_of(grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the product of a mapping name → values, or the given mappings."""
+    """Return the product of a mapping name → values, or the given mappings.
+
+    Parameters
+    ----------
+    grid : mapping of str to iterable of object or sequence of mapping of str to object
+        Values of each parameter, or a list of parameter mappings.
+    """
     if isinstance(grid, Mapping):
         names = list(grid)
         return [dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))]
@@ -144,7 +204,23 @@ def make_points(
     *,
     returns: bool = False,
 ) -> list[Point]:
-    """Return one point for each different combination and seed, with keys that identify task, data and options."""
+    """Return one point for each different combination and seed, with keys that identify task, data and options.
+
+    Parameters
+    ----------
+    task : class or callable
+        A Strategy class, or a function.
+    combinations : iterable of mapping of str to object
+        Parameters of each point.
+    data : object
+        Data of the sweep.
+    seeds : sequence of int or None
+        Seeds that each point runs with, None for the task's own.
+    options : mapping of str to object
+        Further arguments of the task.
+    returns : bool, optional
+        Whether the records keep the returns of the runs (default: False).
+    """
     name = f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}"
     base = f"{name}|{code_of(task)}|{fingerprint(data)}|{_text(options)}"
     points: dict[str, Point] = {}
@@ -177,14 +253,32 @@ def _word(value: Any) -> str:
 
 
 def progress_bar(total: int, shown: bool) -> Any:
-    """Return a progress bar with the time left."""
+    """Return a progress bar with the time left.
+
+    Parameters
+    ----------
+    total : int
+        Number of points.
+    shown : bool
+        Whether it is visible.
+    """
     from tqdm.auto import tqdm
 
     return tqdm(total=total, desc="sweep", unit="point", disable=not shown)
 
 
 def table_of(points: Sequence[Point], records: Sequence[Record], seeded: bool) -> pd.DataFrame:
-    """Return one row a point: parameters, seed, status, error, values."""
+    """Return one row a point: parameters, seed, status, error, values.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Points of the grid.
+    records : sequence of Record
+        Records of the points, in their order.
+    seeded : bool
+        Whether there is a column for the seed.
+    """
     rows = []
     for point, record in zip(points, records, strict=True):
         row = dict(point.params)

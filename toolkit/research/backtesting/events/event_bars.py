@@ -23,9 +23,23 @@ PLACES = 9
 
 
 class EventBars:
-    """The bars of a run on events. `interval_ms` is 0 where the strategy takes none and no `interval` is given.
+    """The bars of a run on events. They are received with the last of their trades, or some time after they close.
 
-    They are received with the last of their trades, or `feed_ns` after they close.
+    Parameters
+    ----------
+    strategy : Strategy
+        Strategy that takes bars or not.
+    interval : str, Timedelta or None
+        Length of the bars, None for "1m" if the strategy takes bars, else no bars.
+    data : mapping of str to object
+        Events by symbol.
+    feed_ns : int or None
+        Time after the close at which they are received, ns, None for that of the trades.
+
+    Attributes
+    ----------
+    interval_ms : int
+        Length of the bars, ms, 0 without bars.
     """
 
     def __init__(
@@ -39,7 +53,13 @@ class EventBars:
         self._latest: dict[str, Bar] = {}
 
     def schedule(self, broker: EventBroker) -> None:
-        """Let the bars of each closing time take place once all of them have been received."""
+        """Let the bars of each closing time take place once all of them have been received.
+
+        Parameters
+        ----------
+        broker : EventBroker
+            Broker that takes the happenings.
+        """
         instants: dict[int, list[Bar]] = {}
         received: dict[int, int] = {}
         for symbol, events in self._data.items() if self.interval_ms else ():
@@ -53,11 +73,20 @@ class EventBars:
                 if computed.symbol == symbol:
                     self._feeds.setdefault(symbol, []).extend(computed.feeds(bars))
         for closed, together in sorted(instants.items()):
+            # A bar is never known before it closes, and not before its last trade has arrived.
             last_ns = received.get(closed, 0) if self._feed_ns is None else closed * MS + self._feed_ns
             broker.schedule(max(closed * MS, last_ns), "bars", together)
 
     def deliver(self, broker: EventBroker, bars: Sequence[Bar]) -> None:
-        """Hand over the bars of a closing time. All are in the histories before the strategy sees the first."""
+        """Hand over the bars of a closing time. All are in the histories before the strategy sees the first.
+
+        Parameters
+        ----------
+        broker : EventBroker
+            Broker that has the histories and the strategy.
+        bars : sequence of Bar
+            Bars that close at one time.
+        """
         ctx, strategy = broker.ctx, broker.strategy
         for bar in bars:
             self._latest[bar.symbol] = bar

@@ -37,20 +37,52 @@ LOOK_AHEAD_NS = 3_000 * MS
 
 
 class Impact:
-    """Quantities taken from recorded levels. Half of what is missing is back after `half_life_ns` (None: no impact)."""
+    """Quantities taken from recorded levels, which come back over time.
+
+    Parameters
+    ----------
+    half_life_ns : int or None
+        Time in which half of what is missing is back, ns. None: nothing is ever missing.
+    """
 
     def __init__(self, half_life_ns: int | None) -> None:
         self._half_life_ns = half_life_ns
         self.taken: dict[tuple[int, int, int], tuple[float, int]] = {}
 
     def take(self, code: int, side: int, price: int, steps: int, time_ns: int) -> None:
-        """Note that `steps` of a level (side +1: bids) were taken."""
+        """Note that a part of a level was taken.
+
+        Parameters
+        ----------
+        code : int
+            Product code.
+        side : int
+            Side of the level: +1 bids, −1 asks.
+        price : int
+            Price of the level, ticks.
+        steps : int
+            Taken quantity, steps.
+        time_ns : int
+            When it was taken, Unix ns.
+        """
         if self._half_life_ns is not None:
             key = code, side, price
             self.taken[key] = self._missing(key, time_ns) + steps, time_ns
 
     def left(self, code: int, side: int, levels: Levels, time_ns: int) -> Levels:
-        """Return levels with what is still missing subtracted. A level may have 0 left."""
+        """Return levels with what is still missing subtracted. A level may have 0 left.
+
+        Parameters
+        ----------
+        code : int
+            Product code.
+        side : int
+            Side of the levels: +1 bids, −1 asks.
+        levels : tuple of (int, int)
+            Recorded levels as (price in ticks, quantity in steps).
+        time_ns : int
+            Unix ns.
+        """
         if not self.taken:
             return levels
         return tuple(
@@ -68,9 +100,39 @@ class Impact:
 class EventBroker(SimulatedBroker):
     """One account on the core in front of recorded markets: the recorded book and trades are its counterparty.
 
-    Attributes: `markets` (code → HistoricalMarket), `resting` (order id → its place in the queue), `happenings`
-    (heap of what is scheduled), `known_steps` (code → signed position as the strategy knows it). `now_ns` is the time
-    at the exchange, and `local_ns` the time at the strategy.
+    Parameters
+    ----------
+    core : Core
+        Core that lists the products of the run.
+    states : sequence of SymbolState
+        State of each symbol, in the order of the products.
+    settings : RunSettings
+        Settings of the run.
+    strategy : Strategy
+        Strategy that receives the events.
+    markets : dict of int to HistoricalMarket
+        Recorded market of each product code.
+    latency : RequestLatency
+        Time that requests and answers take.
+    impact : Impact
+        Quantities that are missing from the recorded book.
+    partial_fills : bool
+        Whether only the part of an order that the trades have reached is filled.
+
+    Attributes
+    ----------
+    markets : dict of int to HistoricalMarket
+        Recorded market of each product code.
+    resting : dict of int to Resting
+        Place in the queue of each order at rest, by order id.
+    happenings : list of Happening
+        Heap of what is scheduled.
+    known_steps : dict of int to int
+        Signed position as the strategy knows it, steps, by product code.
+    now_ns : int
+        Time at the exchange, Unix ns.
+    local_ns : int
+        Time at the strategy, Unix ns.
     """
 
     def __init__(
@@ -110,6 +172,7 @@ class EventBroker(SimulatedBroker):
 
     def settle_changes(self) -> None:
         """Run triggers and liquidations with the recorded book to trade against, and report what changed."""
+        # Hooks run with quotes placed, so that what they trigger trades within the same instant.
         if self.account.waiting or self.core.state.liquidations or self.stale:
             with self._exit_quotes():
                 self.core.run_hooks()
@@ -117,9 +180,18 @@ class EventBroker(SimulatedBroker):
         self.deliver_events()
 
     def set_prices(self, state: SymbolState, rank: int) -> None:
-        """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index."""
+        """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        rank : int
+            Rank of the event up to which the exchange has processed everything.
+        """
         market, recorded = state.market, self.markets[state.code]
         last, (mark, index) = recorded.last_trade(rank), recorded.marks_at(rank)
+        # Before the first message of the book, the last trade is the only price there is.
         state.price = mark or last
         self.core.risk_index.moved.setdefault(state.code, market.mark)
         market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
@@ -133,6 +205,7 @@ class EventBroker(SimulatedBroker):
             levels = self.impact.left(state.code, -side, recorded.levels_at(rank, -side, depth), self.now_ns)
             if sum(total for _, total in levels) >= steps or len(levels) < depth:
                 break
+            # Few orders reach deeper than two levels, and a read of many levels is slow.
             depth *= 4
         wanted = steps
         for price, total in levels:
@@ -144,7 +217,17 @@ class EventBroker(SimulatedBroker):
         return quotes
 
     def quotes_for(self, state: SymbolState, order: Order, steps: int) -> list[VenueOrder]:
-        """Quote the recorded levels that an arriving order can take, if its price reaches them."""
+        """Quote the recorded levels that an arriving order can take, if its price reaches them.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        order : Order
+            Order that has arrived.
+        steps : int
+            Its quantity, steps.
+        """
         if order.trigger_price is not None or steps <= 0:
             return []
         side = 1 if order.side.startswith("BUY") else -1
@@ -159,7 +242,13 @@ class EventBroker(SimulatedBroker):
         return self._offer(state, side, steps)
 
     def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
-        """Remove quotes. With impact, the quantity they traded is missing from the recorded book for a while."""
+        """Remove quotes. With impact, the quantity they traded is missing from the recorded book for a while.
+
+        Parameters
+        ----------
+        quotes : sequence of VenueOrder
+            Quotes of the house that `quotes_for` rested.
+        """
         for quote in quotes:
             if quote.filled:
                 self.impact.take(quote.product, quote.side, quote.price, quote.filled, self.now_ns)
@@ -173,23 +262,60 @@ class EventBroker(SimulatedBroker):
         return self._offer(state, side, steps)
 
     def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
-        """Let something take place at a time."""
+        """Let something take place at a time.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        kind : str
+            A kind of `TURNS`, which orders what takes place at one instant.
+        payload : object
+            Content of the happening, which depends on the kind.
+        """
         heappush(self.happenings, (time_ns, TURNS[kind], next(self.numbers), kind, payload))
 
     def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Send a request, which arrives after the order latency and never before one that was sent earlier."""
+        """Send a request, which arrives after the order latency and never before one that was sent earlier.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        kind : str
+            "place", "modify", "cancel" or "cancel_all".
+        payload : object
+            Content of the request, see `SimulatedBroker.enqueue`.
+        """
         arrives = self.local_ns + self.requests.order(self.local_ns)
+        # One connection carries all requests. A shorter delay must not let a later one overtake.
         self.last_arrivals[0] = max(arrives, self.last_arrivals[0])
         self.schedule(self.last_arrivals[0], kind, (state, payload))
 
     def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
-        """Process a request that has arrived, with the recorded last price. See `SimulatedBroker`."""
+        """Process a request that has arrived, with the recorded last price. See `SimulatedBroker`.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        kind : str
+            "place", "modify", "cancel" or "cancel_all".
+        payload : object
+            Content of the request, see `SimulatedBroker.enqueue`.
+        """
         state.market.last = self._recorded_last(state) or state.market.last
         super().process_request(state, kind, payload)
         self.join_queues()
 
     def advance_ns(self, time_ns: int) -> None:
-        """Advance the core to a time."""
+        """Advance the core to a time.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        """
         self.now_ns = time_ns
         self.advance_to(time_ns // MS)
 
@@ -209,6 +335,7 @@ class EventBroker(SimulatedBroker):
             if not order.priority:
                 continue
             entry = resting.get(order.id)
+            # The core renews the priority of an order that loses its place, so an equal one means that it kept it.
             if entry is not None and entry.priority == order.priority:
                 entry.leaves = order.leaves
             else:  # it is new, or was changed so that it lost its place
@@ -222,11 +349,18 @@ class EventBroker(SimulatedBroker):
             self.resting = {key: entry for key, entry in resting.items() if key in orders}
 
     def next_fill(self, until_ns: int) -> tuple[int, int] | None:
-        """Return (Unix ns, order id) of the first fill of a resting order up to a time, None when there is none."""
+        """Return (Unix ns, order id) of the first fill of a resting order up to a time, None when there is none.
+
+        Parameters
+        ----------
+        until_ns : int
+            Time up to which to look, Unix ns.
+        """
         first, look_ns = None, FAR
         for key, entry in self.resting.items():
             market = self.markets[entry.code]
             if entry.found is None and entry.looked_ns < until_ns:
+                # The recording does not depend on our orders, so a fill that was found ahead stays true.
                 entry.looked_ns = until_ns + LOOK_AHEAD_NS
                 entry.found = market.next_fill(entry, market.rank_at(entry.looked_ns), self.partial_fills)
             if entry.found is None:
@@ -240,13 +374,23 @@ class EventBroker(SimulatedBroker):
         return (first[0], first[3]) if first and first[0] <= until_ns else None
 
     def fill(self, time_ns: int, key: int) -> None:
-        """Book the fill that was found for a resting order."""
+        """Book the fill that was found for a resting order.
+
+        Parameters
+        ----------
+        time_ns : int
+            When it is filled, Unix ns.
+        key : int
+            Order id.
+        """
         entry, order = self.resting[key], self.account.orders[key]
         assert entry.found is not None
+        # The instant itself is searched again: a fill in part may be followed by another one.
         steps, entry.found, entry.looked_ns = min(entry.found[1], order.leaves), None, time_ns - 1
         self.look_ns = 0
         self.advance_ns(time_ns)
         state = self.by_code[order.product]
+        # The hit sets the last price, but this trade is not part of the recording.
         last = state.market.last
         self.core.open_step()
         self.house.hit(order.product, -order.side, order.price, steps)
@@ -264,6 +408,7 @@ class EventBroker(SimulatedBroker):
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         if self._delivered_events == len(events) and self._delivered_payments == len(payments):
             return
+        # Answers share a connection too: none arrives before an earlier one.
         arrives = self.last_arrivals[1] = max(now_ns + self.requests.answer(now_ns), self.last_arrivals[1])
         for number in events[self._delivered_events :]:
             self.schedule(arrives, "event", history.order_events.records[number])
@@ -272,14 +417,31 @@ class EventBroker(SimulatedBroker):
         self._delivered_events, self._delivered_payments = len(events), len(payments)
 
     def deliver_order_event(self, event: OrderEvent) -> None:
+        """Update what the strategy knows of its position, then the handle. See `SimulatedBroker`.
+
+        Parameters
+        ----------
+        event : OrderEvent
+            Order event of the account, which has reached the strategy.
+        """
+        # Here the fill reaches the strategy. The account has had it since it took place at the exchange.
         if event.exec_id:
             self.known_steps[event.product] += event.side * event.fill_quantity
         super().deliver_order_event(event)
 
     def book(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
-        """Return the book as the strategy has received it. Sides are empty before the first message."""
+        """Return the book as the strategy has received it. Sides are empty before the first message.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        depth : int, optional
+            Levels of each side (default: 10).
+        """
         cursor = self.markets[state.code].receive(self.local_ns)
         known, sides = self._books.get((state.code, depth), (None, ()))
+        # Missing quantities come back with time, so a book under impact is never the same twice.
         if known != (cursor, cursor.applied) or self.impact.taken:
             (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
             found = [self.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns) for side in (1, -1)]
@@ -291,7 +453,18 @@ class EventBroker(SimulatedBroker):
         return BookSnapshot(state.symbol, self.local_ns // MS, *sides)
 
     def history(self, state: SymbolState) -> BarHistory:
-        """Return the bars up to now. Raises InputError in a run without bars."""
+        """Return the bars up to now.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+
+        Raises
+        ------
+        InputError
+            In a run without bars.
+        """
         if not self.ctx.interval:
             text = 'there are no bars in this backtest on events. Give interval="1m", or keep what on_trade receives'
             raise InputError(text, field="interval")
@@ -301,9 +474,21 @@ class EventBroker(SimulatedBroker):
         """Do nothing: the recorded book has the prices, not the bars."""
 
     def price(self, state: SymbolState) -> float:
-        """Return the mid of the book as received, USDC, NaN before both sides are known."""
+        """Return the mid of the book as received, USDC, NaN before both sides are known.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
         return self.book(state, 1).mid
 
     def position_steps(self, code: int) -> int:
-        """Return the signed position of which the strategy has had the fills."""
+        """Return the signed position of which the strategy has had the fills, steps.
+
+        Parameters
+        ----------
+        code : int
+            Product code.
+        """
         return self.known_steps[code]

@@ -65,11 +65,23 @@ class EventSettings(TypedDict, total=False):
 
 
 def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
-    """Return data as events by symbol, None when it is none. Raises InputError for events mixed with others."""
+    """Return data as events by symbol, None when it is none.
+
+    Parameters
+    ----------
+    data : object
+        Data as the user gave it to `backtest`.
+
+    Raises
+    ------
+    InputError
+        For events mixed with others.
+    """
     if isinstance(data, Events):
         return {data.symbol or "ASSET": data}
     if not isinstance(data, Mapping) or not any(map(holds_events, data.values())):
         return None
+    # Bars and events of one run would have different clocks: a bar shows its prices only at the close.
     if not all(map(holds_events, data.values())):
         raise InputError("some symbols have events and some have bars. Give all the same kind", field="data")
     return {name: part if isinstance(part, Events) else EventFiles(name, part) for name, part in data.items()}
@@ -91,18 +103,47 @@ def backtest_events(
     """Run a strategy on events and return its Results.
 
     The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
-    recorded delay. A strategy with `on_bar` or `on_bars` receives bars of the trades, of `interval` ("1m"), once their
-    last trade has reached it. Bars without trades are flat. `latency` is a pair of spans like "10ms", for a
-    request and its answer, or one span for both ways. It may also be "feed" (the recorded delay of the feed each way)
-    or a Latency model. A frame of measured requests (sent, arrived, answered) is interpolated. Prices for margin,
-    liquidation and funding are the recorded mark and index, else the mid, every 3 s. Mids value the equity curve.
+    recorded delay. A strategy with `on_bar` or `on_bars` receives bars of the trades once their last trade has reached
+    it. Bars without trades are flat. Prices for margin, liquidation and funding are the recorded mark and index, else
+    the mid, every 3 s. Mids value the equity curve.
 
-    Raises InputError as `backtest` does.
+    Parameters
+    ----------
+    strategy : Strategy, class, callable or mapping
+        A Strategy, or functions, as in `backtest`.
+    data : mapping of str to Events or EventFiles
+        Events of each symbol, loaded or in files.
+    settings : RunSettings
+        Settings that runs on bars have too.
+    latency : str, timedelta, tuple, DataFrame, Latency or None
+        A pair of spans such as "10ms", for a request and its answer, or one span for both ways. It may also be "feed"
+        (the recorded delay of the feed each way) or a Latency model. A frame of measured requests (sent, arrived,
+        answered) is interpolated.
+    progress : bool
+        True shows a progress bar.
+    interval : str or Timedelta, optional
+        Length of the bars, such as "1m" (default: "1m" if the strategy takes bars).
+    feed_latency : str or float, optional
+        Delay of books and trades, a span such as "10ms" (default: the recorded one).
+    queue : str or QueueModel, optional
+        Model of the queue ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a
+        model. Events of single orders also allow "exact".
+    partial_fills : bool, optional
+        True fills only the part of an order that the trades have reached (default: False).
+    impact : str, float or bool, optional
+        Time in which half of what we took from the recorded book is back, a span. True is "10s" (default: none, it is
+        never missing).
+
+    Raises
+    ------
+    InputError
+        As `backtest` does.
     """
     wanted = as_strategy(strategy)
     _check_queue(queue, data)
     feed_ns = None if feed_latency is None else span_ns(feed_latency, "feed_latency")
     known = {name: part.summary if isinstance(part, EventFiles) else summary_of(part) for name, part in data.items()}
+    # A delay of the feed that is given replaces the recorded one, which need not be plausible then.
     for symbol, summary in known.items() if feed_ns is None else ():
         _check_delays(symbol, summary)
     spans = {symbol: _span(symbol, summary) for symbol, summary in known.items()}
@@ -111,17 +152,21 @@ def backtest_events(
     states, markets, received, windows = [], {}, ReceivedBars(data), dict[int, MarketWindows]()
     for code, (symbol, events) in zip(core.products, data.items(), strict=True):
         state = SymbolState(core, core.products[code], symbol, received)
+        # The logarithmic model is one of base units, so it needs the step of its product.
         model = None if queue == EXACT else queue_model(queue, state.step)
         states.append(state)
         if isinstance(events, EventFiles):
+            # Files are never loaded as a whole. Loaded events keep their computed market for the next run.
             windows[code] = MarketWindows(events, _grid(state, events.summary.tick_size), feed_ns, model)
             markets[code] = windows[code].market
         else:
             markets[code] = _market(state, events, feed_ns).for_run(model)
     requests = request_latency(latency, next(iter(data.values())), Random(settings.seed))
+    # True comes first: it is an int, and would be read as a span otherwise.
     half_life = "10s" if impact is True else impact
     recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
+    # Only the times of the one bar are read here: settlements need to know when the data begins and ends.
     broker.settlements = funding_schedule(core, spans, _funding(core, known, settings.funding))
     run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns), windows)
     broker.open_account(settings)
@@ -151,6 +196,7 @@ class _EventRun:
         self.ctx = BacktestContext(broker, bars.interval_ms)
         self.ctx.timer_ms = broker.strategy.timer_ms
         self.states = list(broker.states.values())
+        # Built once: inspecting the signature at each call would take longer than the call.
         self.on_timer = timer_call(broker.strategy, self.ctx)
         ends = {code: windows.get(code, market) for code, market in broker.markets.items()}
         self.start_ns = min(each.first_ns for each in ends.values())
@@ -162,9 +208,16 @@ class _EventRun:
         self.mark_ns = broker.core.state.config.price_interval * MS
 
     def run(self, progress: bool) -> None:
-        """Run through all the data."""
+        """Run through all the data.
+
+        Parameters
+        ----------
+        progress : bool
+            True shows a progress bar.
+        """
         broker = self.broker
         for state in broker.states.values():
+            # `on_start` may place orders and read prices, so they are set before the first event takes place.
             broker.set_prices(state, broker.markets[state.code].first_priced)
         broker.advance_ns(self.start_ns)
         self._at(self.start_ns)
@@ -178,19 +231,24 @@ class _EventRun:
 
     def _next_windows(self) -> Iterator[Message]:
         """Read the next file of the markets whose window has ended. Return the feed from there on."""
+        # Windows of several products may end at different times. Only those that end now continue with their next file.
         time, broker = self.next_window_ns, self.broker
+        # Before the windows move on: the market of the old one alone knows the prices before this time.
         self._sample(time)
         for code, window in self.windows.items():
             if window.end_ns == time:
                 orders = broker.account.orders
+                # Orders keep their place in the queue across files, as they do on the exchange.
                 resting = [entry for key, entry in broker.resting.items() if orders[key].product == code]
                 broker.markets[code] = window.advance(resting)
+        # A search in the old window says nothing about the new one.
         broker.look_ns = 0
         self.next_window_ns = min(window.end_ns for window in self.windows.values())
         return _feed(broker, time, self.next_window_ns)
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings, settlements = self.broker, self.ctx, self.broker.happenings, self.broker.settlements
+        # A timer that no strategy reads would be the most frequent event of the whole run.
         if overrides(broker.strategy, "on_timer"):
             broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
         broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
@@ -204,12 +262,15 @@ class _EventRun:
             form = "{l_bar}{bar}| {elapsed}<{remaining}"
             bar = tqdm(desc="backtest", total=self.end_ns - self.start_ns, bar_format=form)
         while not ctx.stopped:
+            # At one instant the order is: fills by recorded trades, settlements, marks, requests, answers, the feed,
+            # bars, timers.
             due, received = happenings[0][0], message[0]  # the next mark is always among them
             time = min(
                 due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns, self.next_window_ns
             )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
+            # Fills first: everything else at this instant may depend on the position.
             if broker.resting and broker.look_ns <= time:
                 filled = broker.next_fill(time)
                 if filled is not None:
@@ -223,6 +284,8 @@ class _EventRun:
                 break
             if settlements and settlements[-1].time * MS <= time:
                 self._settle(settlements.pop())
+            # Tuples compare by time, then by turn: at one instant requests and answers precede the feed, bars and
+            # timers follow.
             elif due <= time and happenings[0] < (received, FEED_TURN):
                 _, _, _, kind, payload = heappop(happenings)
                 self._process(due, kind, payload)
@@ -284,6 +347,7 @@ class _EventRun:
         broker.record_balances(time_ns // MS)
 
     def _settle(self, settlement: FundingSettlement) -> None:
+        # A settlement values positions at the price of its instant, not at that of the last mark up to 3 s before.
         self._mark(max(settlement.time * MS, self.broker.now_ns))
         self.broker.settle_funding(settlement.code, settlement.premium, settlement.time)
         self.broker.record_balances(settlement.time)
@@ -296,6 +360,7 @@ class _EventRun:
             for price in broker.markets[state.code].trades_at(time_ns):
                 state.market.last = price
                 broker.core.triggers[state.code].see_trade(price)
+                # Each trade alone: a trigger must see every price, not only the last of the instant.
                 broker.settle_changes()
         broker.join_queues()
 
@@ -316,6 +381,7 @@ def _feed(broker: EventBroker, start_ns: int, end_ns: int) -> Iterator[Message]:
             parts.append(np.column_stack([times, np.full(len(times), number), np.ones(len(times), "int64"), *trades]))
     table = np.concatenate(parts).astype(np.int64)
     table = table[(table[:, 0] >= start_ns) & (table[:, 0] < end_ns)]
+    # lexsort sorts by its last key first: time, then symbol, then the book before its trades.
     table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
     for first in range(0, len(table), CHUNK):  # not all together: as Python's numbers they take more memory
         yield from zip(*table[first : first + CHUNK].T.tolist(), strict=True)
@@ -358,6 +424,7 @@ def _span(symbol: str, summary: Summary) -> Bars:
 
 def _products(data: Mapping[str, Summary], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
+    # The venue's steps are used if the recording fits them, so that a strategy runs the same on paper.
     known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
     found: dict[str, Any] = dict(given or {})
     for symbol, events in data.items():
@@ -413,6 +480,7 @@ def _recorded_rates(summary: Summary, interval_ms: int) -> Any:
         return "interest"
     start, end = (time // MS for time in summary.exchange_ns)
     times = np.arange(start // interval_ms * interval_ms, end + interval_ms, interval_ms)
+    # A rate recorded at the settlement itself is known by then.
     places = np.searchsorted(recorded, times * MS, side="right") - 1
     values = np.where(places < 0, constant_rate(summary.symbol, "interest", interval_ms / 3_600_000), rates[places])
     return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
@@ -424,13 +492,22 @@ class _MarkCurve:
     def __init__(self, state: SymbolState, market: HistoricalMarket, start_ns: int, end_ns: int) -> None:
         start, end = start_ns // MS, end_ns // MS + 1
         self.state = state
+        # At least a second: finer points would show the same mids again.
         self.interval = max(1000, -(-(end - start) // POINTS))
         self.opened = np.arange(start, end, self.interval, dtype=np.int64)
         self.closes: list[int] = []
         self.first = market.marks_at(market.first_priced)[0]
 
     def sample(self, market: HistoricalMarket, end_ns: int) -> None:
-        """Add the points before a time from the market of then."""
+        """Add the points before a time from the market of then.
+
+        Parameters
+        ----------
+        market : HistoricalMarket
+            Market of the present window.
+        end_ns : int
+            Time before which the points are, Unix ns.
+        """
         for time in ((self.opened[len(self.closes) :] + self.interval) * MS).tolist():
             if time >= end_ns:
                 return

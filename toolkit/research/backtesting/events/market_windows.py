@@ -22,8 +22,30 @@ Rows = NDArray[Any]
 
 
 class MarketWindows:
-    """The windows of one market. `market` is the one of now, which ends before `end_ns`. `first_ns` and `last_ns` are
-    the times of the first and last event of all."""
+    """The windows of one market.
+
+    Parameters
+    ----------
+    files : EventFiles
+        Files of the events, in the order of their times.
+    grid : dict of str to object
+        Tick and step size of the product, by field name.
+    feed_ns : int or None
+        Delay of the feed, ns, None for the recorded one.
+    queue : QueueModel or None
+        Model of the queue ahead of an order, None for the recorded orders themselves.
+
+    Attributes
+    ----------
+    market : HistoricalMarket
+        The market of the present window.
+    end_ns : int
+        Time before which the present window ends, Unix ns.
+    first_ns : int
+        Time of the first event of all, Unix ns.
+    last_ns : int
+        Time of the last event of all, Unix ns.
+    """
 
     def __init__(self, files: EventFiles, grid: dict[str, Any], feed_ns: int | None, queue: QueueModel | None) -> None:
         self._grid = grid
@@ -52,6 +74,7 @@ class MarketWindows:
         start = self._starts[self._number]
         self.end_ns = self._starts[self._number + 1] if self._number + 1 < len(self._starts) else FAR
         part: EventArray = next(self._parts)
+        # The kinds of all files decide: a quiet file without any change of a level is one of levels all the same.
         if not has_levels(self._files.summary.kinds):
             part = as_levels(part)
         array, behind = part.array.copy(), self._files.summary.behind
@@ -73,8 +96,15 @@ class MarketWindows:
         return market.for_run(self._queue)
 
     def advance(self, resting: Iterable[Resting]) -> HistoricalMarket:
-        """Continue with the next window, in which the orders of this market keep their places."""
+        """Continue with the next window, in which the orders of this market keep their places.
+
+        Parameters
+        ----------
+        resting : iterable of Resting
+            Orders at rest in this market.
+        """
         market, time = self.market, self.end_ns - 1
+        # Up to the last instant of the window: what the exchange processed at its end belongs to the next one.
         rank = market.rank_at(time)
         market.cursor.move(market.messages_until(rank))
         market.feed_cursor.move(len(market.feed))

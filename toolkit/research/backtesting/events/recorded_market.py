@@ -18,7 +18,21 @@ Integers = NDArray[np.int64]
 
 
 class Resting:
-    """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
+    """An order in the recorded book: its place in the queue, and how far the recording was looked through for it.
+
+    Parameters
+    ----------
+    code : int
+        Product code.
+    side : int
+        +1 buys, −1 sells.
+    price : int
+        Limit price, ticks.
+    leaves : int
+        Quantity still open, steps.
+    priority : int
+        The core's number of its place at its price, which changes when the order loses the place.
+    """
 
     __slots__ = (
         "code", "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "looked_ns", "message",
@@ -44,8 +58,27 @@ class HistoricalMarket:
 
     Every message of the book and every trade has a rank: its place in the order in which the exchange processed them.
 
-    Attributes: `updates` (the book by the exchange's clock), `feed` (the book as the strategy receives it), `times`
-    (Unix ns of every rank). `first_ns` and `last_ns` are the times of the first and last event, on either clock.
+    Parameters
+    ----------
+    events : EventArray
+        Events on the grid of the product.
+    received : array of int64 or EventArray
+        When each event reaches the strategy, Unix ns, or the events that do so by their local times.
+    fills : OrderFills, optional
+        Fills of recorded single orders (default: none, the queue is modelled).
+
+    Attributes
+    ----------
+    updates : BookUpdates
+        The book by the exchange's clock.
+    feed : BookUpdates
+        The book as the strategy receives it.
+    times : list of int
+        Time of every rank, Unix ns.
+    first_ns : int
+        Time of the first event, on either clock, Unix ns.
+    last_ns : int
+        Time of the last event, on either clock, Unix ns.
     """
 
     queue: QueueModel | None
@@ -54,11 +87,12 @@ class HistoricalMarket:
     feed_cursor: BookCursor
 
     def __init__(self, events: EventArray, received: Integers | EventArray, fills: OrderFills | None = None) -> None:
-        """`received` is when each event reaches the strategy, or the events that do so by their local times."""
         array = events.array
         self.events = events
         self.updates = BookUpdates(events, array["exchange_ns"])
         if isinstance(received, EventArray):
+            # A window has other events on each clock: those on their way at its beginning or end are in only one of
+            # them.
             seen, received = received.array, received.array["local_ns"]
             self.feed = BookUpdates(EventArray(seen, **events.grid), received)
         else:
@@ -75,6 +109,7 @@ class HistoricalMarket:
         order = np.argsort(trade_ranks, kind="stable")
         self.trade_ranks: list[int] = trade_ranks[order].tolist()
         self.trade_prices: list[int] = prices[order].tolist()
+        # Only takers of the opposite side can fill an order, so each side has its own list to search.
         self._takers = {}
         for taker in (1, -1):
             # a trade of unknown side may have met orders of either
@@ -84,6 +119,7 @@ class HistoricalMarket:
             ranks = np.zeros(len(array), dtype=np.int64)
             ranks[self.updates.rows], ranks[trades] = message_ranks, trade_ranks
             self._index_fills(fills, ranks)
+        # Computed once for all runs: the next change of a price is then found without a replay of the book.
         self._index_levels()
         self._marks = [self._prices_of(kind) for kind in (Kind.MARK, Kind.INDEX)]
         trades = np.flatnonzero(seen["kind"] == Kind.TRADE)
@@ -98,7 +134,14 @@ class HistoricalMarket:
         return whole_units_of(array["price"][rows], tick), whole_units_of(array["quantity"][rows], step)
 
     def for_run(self, queue: QueueModel | None) -> HistoricalMarket:
-        """Return the market at its beginning, for one run. Runs share its computed arrays."""
+        """Return the market at its beginning, for one run. Runs share its computed arrays.
+
+        Parameters
+        ----------
+        queue : QueueModel or None
+            Model of the queue ahead of an order, None for the recorded orders themselves.
+        """
+        # A shallow copy: runs share the computed arrays, which never change. Only their cursors differ.
         made = copy(self)
         made.queue = queue
         made.cursor, made.feed_cursor = BookCursor(self.updates), BookCursor(self.feed)
@@ -114,6 +157,7 @@ class HistoricalMarket:
     def _index_levels(self) -> None:
         """Sort every change of a level by side, price and rank, so that the changes of one price are a run."""
         messages, sides, prices, totals = self.updates.changes()
+        # One integer for price and side, so that a single sort groups the changes of each level.
         keys = prices * 2 + (sides > 0)
         order = np.argsort(keys, kind="stable")
         distinct, firsts = np.unique(keys[order], return_index=True)
@@ -133,15 +177,33 @@ class HistoricalMarket:
                 values.append(value)
 
     def rank_at(self, time_ns: int) -> int:
-        """Return the rank up to which the exchange has processed everything at a time, which is included."""
+        """Return the rank up to which the exchange has processed everything at a time, which is included.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        """
         return bisect_right(self.times, time_ns) - 1
 
     def messages_until(self, rank: int) -> int:
-        """Return how many messages of the book have been processed up to a rank."""
+        """Return how many messages of the book have been processed up to a rank.
+
+        Parameters
+        ----------
+        rank : int
+            Rank of an event: its place in the order in which the exchange processed them.
+        """
         return bisect_right(self._message_ranks, rank)
 
     def best_at(self, rank: int) -> tuple[int, int]:
-        """Return best bid and best ask in ticks, 0 for none."""
+        """Return best bid and best ask in ticks, 0 for none.
+
+        Parameters
+        ----------
+        rank : int
+            Rank of an event: its place in the order in which the exchange processed them.
+        """
         number = self.messages_until(rank) - 1
         return (int(self.updates.bids[number]), int(self.updates.asks[number])) if number >= 0 else (0, 0)
 
@@ -152,7 +214,13 @@ class HistoricalMarket:
         return self._message_ranks[int(known[0]) if len(known) else -1] if self._message_ranks else -1
 
     def marks_at(self, rank: int) -> tuple[int, int]:
-        """Return mark and index price in ticks at a rank: as recorded, else the mid, and 0 for the index."""
+        """Return mark and index price in ticks: as recorded, else the mid, and 0 for the index.
+
+        Parameters
+        ----------
+        rank : int
+            Rank of an event: its place in the order in which the exchange processed them.
+        """
         time, found = self.times[rank] if rank >= 0 else 0, []
         for times, prices in self._marks:
             number = bisect_right(times, time)
@@ -161,37 +229,78 @@ class HistoricalMarket:
         return found[0] or ((bid + ask) // 2 if bid and ask else bid or ask), found[1]
 
     def next_trade(self, after_ns: int) -> int:
-        """Return the time of the first trade after a time, Unix ns."""
+        """Return the time of the first trade after a time, Unix ns.
+
+        Parameters
+        ----------
+        after_ns : int
+            Unix ns. A trade at this time is not the next one.
+        """
         number = bisect_right(self.trade_ranks, self.rank_at(after_ns))
         return self.times[self.trade_ranks[number]] if number < len(self.trade_ranks) else FAR
 
     def trades_at(self, time_ns: int) -> list[int]:
-        """Return the prices in ticks of the trades at one instant."""
+        """Return the prices in ticks of the trades at one instant.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        """
         first = bisect_left(self.trade_ranks, bisect_left(self.times, time_ns))
         return self.trade_prices[first : bisect_right(self.trade_ranks, self.rank_at(time_ns))]
 
     def last_rows(self, time_ns: int) -> NDArray[Any]:
-        """Return the last trade, mark and index price as events of a time."""
+        """Return the last trade, mark and index price as events of a time.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        """
         found = []
         for kind in (Kind.TRADE, Kind.MARK, Kind.INDEX):
             rows = self.events.of(kind)
             found.append(rows[np.argsort(rows["exchange_ns"], kind="stable")][-1:])
         joined = np.concatenate(found)
+        # The next window begins with these prices, or triggers and marks would see none until the first new one.
         joined["exchange_ns"] = joined["local_ns"] = time_ns
         return joined
 
     def last_trade(self, rank: int) -> int:
-        """Return the price in ticks of the last trade up to a rank, 0 for none."""
+        """Return the price in ticks of the last trade up to a rank, 0 for none.
+
+        Parameters
+        ----------
+        rank : int
+            Rank of an event: its place in the order in which the exchange processed them.
+        """
         number = bisect_right(self.trade_ranks, rank)
         return self.trade_prices[number - 1] if number else 0
 
     def levels_at(self, rank: int, side: int, depth: int) -> Levels:
-        """Return up to `depth` levels of a side (+1 bids) at a rank, which must not run back."""
+        """Return the best levels of a side at a rank, as (ticks, steps).
+
+        Parameters
+        ----------
+        rank : int
+            Rank of an event. It must not run back from call to call.
+        side : int
+            +1 bids, −1 asks.
+        depth : int
+            Most levels.
+        """
         self.cursor.move(self.messages_until(rank))
         return self.cursor.levels(side, depth)
 
     def receive(self, time_ns: int) -> BookCursor:
-        """Return the book as it has reached the strategy by a time of its clock, which must not run back."""
+        """Return the book as it has reached the strategy by a time of its clock.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns. It must not run back from call to call.
+        """
         cursor, times = self.feed_cursor, self._feed_times
         if cursor.applied < len(times) and times[cursor.applied] <= time_ns:
             cursor.move(bisect_right(times, time_ns, cursor.applied))
@@ -207,19 +316,37 @@ class HistoricalMarket:
         return bisect_right(self._level_ranks, rank, first, end), first, end
 
     def join(self, resting: Resting, rank: int) -> None:
-        """Put an order behind everything that is at its price."""
+        """Put an order behind everything that is at its price.
+
+        Parameters
+        ----------
+        resting : Resting
+            Order at rest, with how far the recording was looked through for it.
+        rank : int
+            Rank after which the order has come.
+        """
         place, first, end = self._run(resting.side, resting.price, rank)
         resting.depth, resting.depth_first, resting.depth_end = place, first, end
+        # The total that the level had last is the queue ahead of the order.
         resting.entry = QueueEntry(self._level_totals[place - 1] if place > first else 0)
         resting.trade = bisect_right(self._takers[-resting.side][0], rank)
         resting.message = self.messages_until(rank)
         resting.joined = resting.seen = rank
 
     def rejoin(self, resting: Resting, time_ns: int) -> None:
-        """Put an order of the window before, which knows its place in the queue, where this one begins."""
+        """Put an order of the window before, which knows its place in the queue, where this one begins.
+
+        Parameters
+        ----------
+        resting : Resting
+            Order at rest, with how far the recording was looked through for it.
+        time_ns : int
+            Last instant of the window before, Unix ns.
+        """
         rank = self.rank_at(time_ns)
         resting.depth, resting.depth_first, resting.depth_end = self._run(resting.side, resting.price, rank)
         resting.trade = bisect_right(self._takers[-resting.side][0], rank)
+        # Ranks of the window before mean nothing here, so the search begins again.
         resting.message, resting.looked_ns = self.messages_until(rank), -1
 
     def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
@@ -227,6 +354,7 @@ class HistoricalMarket:
 
         If a recorded order behind ours was traded, ours would have been filled first.
         """
+        # Tuples compare by rank first, so `min` keeps the earliest of the three ways to be filled.
         found = self._first_touch(resting, until), resting.leaves
         side, price = resting.side, resting.price
         trade_ranks, trade_prices, _ = self._takers[-side]
@@ -249,6 +377,15 @@ class HistoricalMarket:
 
         An order is filled when a trade goes through its price or the other side's best price reaches it. It is also
         filled when trades at its price have used up the queue ahead of it.
+
+        Parameters
+        ----------
+        resting : Resting
+            Order at rest, with how far the recording was looked through for it.
+        until : int
+            Rank up to which to look.
+        partial : bool
+            Whether only the part that the trades have reached is filled.
         """
         if self.queue is None:
             return self._next_exact(resting, until, partial)
@@ -263,11 +400,14 @@ class HistoricalMarket:
             trade_rank = trade_ranks[trade] if trade < trade_end else FAR
             depth_rank = level_ranks[depth] if depth < depth_end else FAR
             rank = trade_rank if trade_rank < depth_rank else depth_rank
+            # Before the level's own change: a message that reaches the price fills the whole order, independent of the
+            # queue.
             if touch <= rank and touch <= until:
                 found = touch, resting.leaves
                 break
             if rank > until:
                 break
+            # Ranks are unique between messages and trades, so this is a change of the level and not a trade.
             if rank == depth_rank:
                 after = level_totals[depth]
                 queue.on_level(entry, level_totals[depth - 1] if depth > resting.depth_first else 0, after)
@@ -284,6 +424,7 @@ class HistoricalMarket:
                 if reached:
                     found = rank, min(reached, resting.leaves) if partial else resting.leaves
                     break
+        # The search continues from here next time, so that no event is looked at twice for the same order.
         resting.trade, resting.depth = trade, depth
         if found is not None:  # what comes after a fill in part is looked at again
             resting.message = self.messages_until(found[0])

@@ -22,7 +22,17 @@ Times = NDArray[np.int64]
 
 
 class RequestLatency(NamedTuple):
-    """How long a request (`order`) and its answer (`answer`) take, ns, when each is sent at a time (Unix ns)."""
+    """How long a request and its answer take.
+
+    Attributes
+    ----------
+    order : callable
+        Function from the time at which a request is sent (Unix ns) to its delay, ns.
+    answer : callable
+        Function from the time at which an answer is sent (Unix ns) to its delay, ns.
+    text : str
+        Description in the settings of the Results.
+    """
 
     order: Callable[[int], int]
     answer: Callable[[int], int]
@@ -35,15 +45,28 @@ class RequestLatency(NamedTuple):
 def request_latency(given: Any, events: Events | EventFiles, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
-    `given` is a pair (order there, answer back) of spans like "10ms", one span for both ways, or a Latency model. It
-    may also be "feed" for the recorded delay of the feed each way, or None for no latency. A DataFrame of measured
-    requests with the columns sent, arrived and answered (times) is interpolated.
+    Parameters
+    ----------
+    given : str, timedelta, tuple, DataFrame, Latency or None
+        A pair (order there, answer back) of spans such as "10ms", one span for both ways, or a Latency model. It may
+        also be "feed" for the recorded delay of the feed each way, or None for no latency. A DataFrame of measured
+        requests with the columns sent, arrived and answered (times) is interpolated.
+    events : Events or EventFiles
+        Events whose feed delays "feed" takes.
+    random : Random
+        Random numbers of a Latency model.
+
+    Raises
+    ------
+    InputError
+        For a setting of another form.
     """
     if isinstance(given, str) and given == "feed":
         if isinstance(events, EventFiles):
             text = 'latency "feed" needs loaded events. Give data.load(files), or a pair of spans'
             raise InputError(text, field="latency", value="feed")
         times = feed_times(events)
+        # The delay of the feed stands for that of a request in either direction, which the recording does not show.
         delays = times - events.array["exchange_ns"]
         way = _interpolated(times, delays)
         return RequestLatency(way, way, f"measured ({len(times):,} points)")

@@ -28,7 +28,59 @@ PARTIAL = re.compile(r"@depth(5|10|20)(@|$)")
 
 
 class BinanceMessage(msgspec.Struct, gc=False):
-    """The members that are read, of any message, letters as on the wire."""
+    """The members that are read, of any message, letters as on the wire.
+
+    Attributes
+    ----------
+    e : str
+        Type of the message, such as "trade" (default: "").
+    E : Whole
+        Time at which the exchange sent it, Unix ms (default: 0).
+    T : Whole
+        Time of the trade or change, Unix ms, of a mark price the time of the next funding (default: 0).
+    s : str
+        Symbol, "" if the message has none (default: "").
+    U : Whole
+        First id of the changes of a book (default: 0).
+    u : Whole
+        Last id of the changes of a book (default: 0).
+    pu : int or None
+        Last id of the message before, None if it is not sent.
+    b : BookSide, Number or None
+        Bids of a book, the best bid, or the id of a buyer's order.
+    a : BookSide, Number or None
+        Asks of a book, the best ask, or the id of an aggregated trade.
+    B : Number
+        Quantity of the best bid, base units (default: "").
+    A : Number
+        Quantity of the best ask, base units (default: "").
+    p : Number
+        Price of a trade, or the mark price (default: "").
+    q : Number
+        Quantity of a trade, base units (default: "").
+    X : str
+        Kind of trade: "MARKET", or one that was no trade of the book (default: "MARKET").
+    m : bool
+        Whether the buyer was the maker, so that the taker sold (default: False).
+    t : Whole
+        Id of a trade (default: 0).
+    f : Whole
+        Id of the first trade of an aggregated one (default: 0).
+    i : Number
+        Index price (default: "").
+    r : Number
+        Funding rate, a ratio (default: "").
+    lastUpdateId : Whole
+        Id of an order book of the REST interface (default: 0).
+    bids : BookSide or None
+        Bids of an order book of the REST interface.
+    asks : BookSide or None
+        Asks of an order book of the REST interface.
+    stream : str
+        Name of the stream of a combined message (default: "").
+    data : BinanceMessage, list of BinanceMessage or None
+        Messages within a combined one.
+    """
 
     e: str = ""
     E: Whole = 0
@@ -57,7 +109,13 @@ class BinanceMessage(msgspec.Struct, gc=False):
 
 
 class BinanceReader(MessageReader):
-    """Reads raw streams. The events of messages without a symbol are those of "" when the file names none."""
+    """Reads raw streams. The events of messages without a symbol are those of "" when the file names none.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
 
     exchange = "binance-usdm"
     expected = 'a local time and a JSON message, such as 1723161255030314667 {"stream":…,"data":{"e":"trade",…}}'
@@ -69,6 +127,15 @@ class BinanceReader(MessageReader):
         """Levels a side of the depthUpdates without a stream's name, by symbol, 0 for those that are changes."""
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of one message, or of all within a combined one.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         decoded, stream = self._decode(text), ""
         if isinstance(decoded, BinanceMessage) and decoded.data is not None:
             stream, decoded = decoded.stream, decoded.data
@@ -88,6 +155,7 @@ class BinanceReader(MessageReader):
         kind = message.e
         time = message.E if kind == "markPriceUpdate" else message.T or message.E  # its T is the next funding's time
         if time:
+            # The usual case, without a call: millions of messages are read here.
             time = time * MS if 10**12 <= time < 9 * 10**12 else to_ns(time)
         local = local_ns or (to_ns(message.E) if message.E else time)
         time = time or local
@@ -118,9 +186,12 @@ class BinanceReader(MessageReader):
         bids, asks = message.b, message.a
         if not isinstance(bids, list) or not isinstance(asks, list):
             raise TypeError("a depthUpdate has lists of levels")
+        # A stream of the best levels repeats them in each message. As changes, levels that left the top would stay for
+        # ever.
         if PARTIAL.search(stream):
             columns.add_snapshot(time, local, (bids, asks), message.u)
             return
+        # The spot market does not name the update before. Its ids are without gaps, so it is the one before the first.
         previous = message.U - 1 if message.pu is None else message.pu
         columns.add_levels(time, local, Kind.DEPTH, (bids, asks), message.u, max(previous, 0))
         if not stream:
@@ -128,7 +199,13 @@ class BinanceReader(MessageReader):
             self._depths.setdefault(message.s, set()).add(len(bids) if best else 0)
 
     def events(self, notes: list[str]) -> dict[str, Events]:
-        """Return what was read, with the events without a symbol as those of the file's only one."""
+        """Return what was read, with the events without a symbol as those of the file's only one.
+
+        Parameters
+        ----------
+        notes : list of str
+            Notes of the events so far. One is added for events that belong to none of several symbols.
+        """
         unnamed = self.columns.pop("", None)
         filled = [symbol for symbol, columns in self.columns.items() if len(columns)]
         if unnamed and not filled:
@@ -141,7 +218,17 @@ class BinanceReader(MessageReader):
         return super().events(notes)
 
     def made(self, symbol: str, array: NDArray[Any], notes: list[str]) -> Events:
-        """Return the events of one symbol, without the aggregated trades whose trades are there one by one."""
+        """Return the events of one symbol, without the aggregated trades whose trades are there one by one.
+
+        Parameters
+        ----------
+        symbol : str
+            Symbol of the events, "" if it is not known.
+        array : array
+            Events of the symbol.
+        notes : list of str
+            Notes of the events so far, which are not changed.
+        """
         notes, aggregated = list(notes), array["kind"] == AGGREGATED
         twice = aggregated & np.isin(array["previous"], array["id"][array["kind"] == Kind.TRADE])
         array["kind"][aggregated], array["previous"][aggregated] = Kind.TRADE, 0

@@ -44,7 +44,13 @@ Table = dict[str, NDArray[Any]]
 
 
 def kind_of_table(line: bytes) -> str | None:
-    """Return what a file holds, by its first line, None when it is no archive of trades or best prices."""
+    """Return what a file holds, None when it is no archive of trades or best prices.
+
+    Parameters
+    ----------
+    line : bytes
+        First line of the file.
+    """
     fields = line.removeprefix(BOM).decode(errors="replace").strip().split(",")
     if fields[0] in HEADERS:
         kind = HEADERS[fields[0]]
@@ -58,7 +64,15 @@ def _pattern(columns: dict[str, str]) -> re.Pattern[bytes]:
 
 
 def read(source: TextFile, kind: str) -> dict[str, Events]:
-    """Return the events of one file, by the symbol that its name begins with."""
+    """Return the events of one file, by the symbol that its name begins with.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    kind : str
+        Kind of its content, a key of `TABLES`.
+    """
     parts: list[NDArray[Any]] = []
     columns: dict[str, str] = {}
     for number, block in source.blocks():

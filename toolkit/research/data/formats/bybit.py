@@ -21,7 +21,19 @@ Number = str | float
 
 
 class BookMessage(msgspec.Struct, gc=False):
-    """The book of one message."""
+    """The book of one message.
+
+    Attributes
+    ----------
+    s : str
+        Symbol.
+    b : BookSide
+        Bids, a quantity of 0 removes the level.
+    a : BookSide
+        Asks, a quantity of 0 removes the level.
+    u : Whole
+        Id of the update, 1 after a restart of the service (default: 0).
+    """
 
     s: str
     b: BookSide
@@ -30,7 +42,23 @@ class BookMessage(msgspec.Struct, gc=False):
 
 
 class TradeMessage(msgspec.Struct, gc=False):
-    """One trade of a publicTrade message."""
+    """One trade of a publicTrade message.
+
+    Attributes
+    ----------
+    T : Whole
+        Time of the trade, Unix ms.
+    s : str
+        Symbol.
+    S : str
+        Side of the taker, "Buy" or "Sell".
+    v : Number
+        Quantity, base units.
+    p : Number
+        Price.
+    i : str
+        Id of the trade (default: "").
+    """
 
     T: Whole
     s: str
@@ -41,7 +69,19 @@ class TradeMessage(msgspec.Struct, gc=False):
 
 
 class Prices(msgspec.Struct, gc=False):
-    """The members of a ticker that are read. An update has only those that changed."""
+    """The members of a ticker that are read. An update has only those that changed, the others are "".
+
+    Attributes
+    ----------
+    symbol : str
+        Symbol.
+    markPrice : Number
+        Mark price (default: "").
+    indexPrice : Number
+        Index price (default: "").
+    fundingRate : Number
+        Funding rate, a ratio (default: "").
+    """
 
     symbol: str
     markPrice: Number = ""
@@ -50,7 +90,21 @@ class Prices(msgspec.Struct, gc=False):
 
 
 class TopicMessage(msgspec.Struct, gc=False):
-    """One message. `cts` is the time of the matching engine."""
+    """One message.
+
+    Attributes
+    ----------
+    topic : str
+        Name of the topic, which begins with the kind of the message (default: "").
+    ts : Whole
+        Time at which the exchange sent it, Unix ms (default: 0).
+    data : Raw
+        Content of the message, not yet decoded.
+    type : str
+        "snapshot" or "delta" (default: "delta").
+    cts : Whole
+        Time of the matching engine, Unix ms, 0 if it is not sent (default: 0).
+    """
 
     topic: str = ""
     ts: Whole = 0
@@ -60,7 +114,13 @@ class TopicMessage(msgspec.Struct, gc=False):
 
 
 class BybitReader(MessageReader):
-    """Reads order books, trades and tickers of archives and streams."""
+    """Reads order books, trades and tickers of archives and streams.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
 
     exchange = "bybit"
     expected = (
@@ -76,6 +136,15 @@ class BybitReader(MessageReader):
         self._prices = msgspec.json.Decoder(Prices).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of an order book, of trades or of a ticker.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         message = self._message(text)
         kind = message.topic.partition(".")[0]
         if kind not in ("orderbook", "publicTrade", "tickers"):
@@ -103,7 +172,13 @@ class BybitReader(MessageReader):
 
 
 def read(source: TextFile) -> dict[str, Events]:
-    """Return the events of an archive by symbol."""
+    """Return the events of an archive by symbol.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read, of messages or of a table of trades.
+    """
     if re.match(rb"(\S+\s+)?\{", source.head(64)):
         return BybitReader(source).read()
     return _read_trades(source)

@@ -51,7 +51,13 @@ MATRIX = ("time", "open", "high", "low", "close", "volume")
 
 
 def read_csv(source: TextFile) -> dict[str, pd.DataFrame]:
-    """Return the candles or funding rates of a CSV file."""
+    """Return the candles or funding rates of a CSV file.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
     line, _ = first_line(source)
     fields = line.decode(errors="replace").split(delimiter_of(line))
     header = not all(re.fullmatch(r'\s*"?-?\d+(\.\d*)?([eE][+-]?\d+)?"?\s*', part) for part in fields[1:5])
@@ -71,7 +77,13 @@ def read_csv(source: TextFile) -> dict[str, pd.DataFrame]:
 
 
 def read_parquet(source: TextFile) -> dict[str, Any]:
-    """Return the candles or funding rates of a Parquet file, or the events of one that `Events.save` wrote."""
+    """Return the candles or funding rates of a Parquet file, or the events of one that `Events.save` wrote.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
     if holds_events(source.path):
         events = read_events(source.path)
         return {events.symbol: events}
@@ -79,7 +91,17 @@ def read_parquet(source: TextFile) -> dict[str, Any]:
 
 
 def read_frame(table: pd.DataFrame, path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
-    """Return the candles or funding rates of a table. In errors, `path` says where it comes from."""
+    """Return the candles or funding rates of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table with the names of the file's columns.
+    path : Path
+        File that the columns are from, for the error.
+    columns : mapping of str to str or None
+        Our name → the file's, of columns that can't be guessed, None to guess all.
+    """
     table = _times_as_column(table)
     found = guess(path, list(table.columns), columns)
     made: dict[str, Any] = {}
@@ -127,7 +149,22 @@ def _first_wrong(path: Path, column: str, values: Any, wrong: Any, expected: str
 
 
 def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Return our column → the file's column, stated or guessed. Raises InputError for what is not there."""
+    """Return our column → the file's column, stated or guessed.
+
+    Parameters
+    ----------
+    path : Path
+        File that the columns are from, for the error.
+    names : list of str
+        Names of the file's columns, in order.
+    columns : mapping of str to str or None
+        Our name → the file's, of columns that can't be guessed, None to guess all.
+
+    Raises
+    ------
+    InputError
+        For a column that is needed and not there.
+    """
     lowered = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in reversed(names)}
     found = {}
     for ours, known in NAMES.items():
@@ -158,7 +195,13 @@ def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> di
 
 
 def read_freqtrade(source: TextFile) -> dict[str, pd.DataFrame | Events]:
-    """Return the candles, funding rates (by name: `…-funding_rate…`) or trades of one file of freqtrade."""
+    """Return the candles, funding rates (by name: `…-funding_rate…`) or trades of one file of freqtrade.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
     path, name = source.path, source.path.name
     # XRPUSDT of XRP_USDT_USDT-1h-futures.feather; "" for others
     match = re.search(r"([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-\w+", name)

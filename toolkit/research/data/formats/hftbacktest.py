@@ -32,7 +32,13 @@ UNREADABLE = (
 
 
 def read(source: TextFile) -> dict[str, Events]:
-    """Return the events of a file. An event with two rows, one for each clock, becomes one event again."""
+    """Return the events of a file. An event with two rows, one for each clock, becomes one event again.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read, .npz or .npy.
+    """
     path = source.path
     rows = _array(path)
     flags, fields = _fields(path, rows)
@@ -54,6 +60,7 @@ def read(source: TextFile) -> dict[str, Events]:
 def _array(path: Path) -> NDArray[Any]:
     try:
         with path.open("rb") as raw:
+            # A pickle in a downloaded archive could run any code.
             opened = np.load(raw, allow_pickle=False)
             if isinstance(opened, np.ndarray):
                 return opened

@@ -21,14 +21,32 @@ Number = str | float | None
 
 
 class Level(msgspec.Struct, gc=False):
-    """One price level, or a best price."""
+    """One price level, or a best price.
+
+    Attributes
+    ----------
+    px : str or float
+        Price.
+    sz : str or float
+        Quantity, base units.
+    """
 
     px: str | float
     sz: str | float
 
 
 class BookData(msgspec.Struct, gc=False):
-    """The book of one coin: bids and asks, best first."""
+    """The book of one coin.
+
+    Attributes
+    ----------
+    coin : str
+        Name of the coin.
+    time : Whole
+        Time of the book, Unix ms.
+    levels : tuple of (list of Level, list of Level)
+        Bids and asks, best first.
+    """
 
     coin: str
     time: Whole
@@ -36,7 +54,17 @@ class BookData(msgspec.Struct, gc=False):
 
 
 class BestData(msgspec.Struct, gc=False):
-    """The best bid and ask of one coin."""
+    """The best bid and ask of one coin.
+
+    Attributes
+    ----------
+    coin : str
+        Name of the coin.
+    time : Whole
+        Time of the change, Unix ms.
+    bbo : tuple of (Level or None, Level or None)
+        Best bid and best ask, None for an empty side.
+    """
 
     coin: str
     time: Whole
@@ -44,7 +72,23 @@ class BestData(msgspec.Struct, gc=False):
 
 
 class TradeData(msgspec.Struct, gc=False):
-    """One trade. The side is the taker's: B buys, A sells."""
+    """One trade.
+
+    Attributes
+    ----------
+    coin : str
+        Name of the coin.
+    side : {"A", "B"}
+        Side of the taker: B buys, A sells.
+    px : str or float
+        Price.
+    sz : str or float
+        Quantity, base units.
+    time : Whole
+        Time of the trade, Unix ms.
+    tid : Whole
+        Id of the trade (default: 0).
+    """
 
     coin: str
     side: Literal["A", "B"]
@@ -55,7 +99,17 @@ class TradeData(msgspec.Struct, gc=False):
 
 
 class Context(msgspec.Struct, gc=False):
-    """The members of an asset context that are read."""
+    """The members of an asset context that are read.
+
+    Attributes
+    ----------
+    markPx : Number
+        Mark price.
+    oraclePx : Number
+        Oracle price.
+    funding : Number
+        Funding rate of an hour, a ratio.
+    """
 
     markPx: Number = None
     oraclePx: Number = None
@@ -63,14 +117,34 @@ class Context(msgspec.Struct, gc=False):
 
 
 class ContextData(msgspec.Struct, gc=False):
-    """The asset context of one coin."""
+    """The asset context of one coin.
+
+    Attributes
+    ----------
+    coin : str
+        Name of the coin.
+    ctx : Context
+        Its prices and rate.
+    """
 
     coin: str
     ctx: Context
 
 
 class ChannelMessage(msgspec.Struct, gc=False):
-    """One message, or in the archive one that holds it."""
+    """One message, or in the archive one that holds it.
+
+    Attributes
+    ----------
+    channel : str
+        Name of the channel (default: "").
+    data : Raw
+        Content of the message, not yet decoded.
+    time : str or int
+        Time of receipt in the archive, "" if there is none (default: "").
+    raw : ChannelMessage or None
+        Message within one of the archive.
+    """
 
     channel: str = ""
     data: msgspec.Raw = msgspec.Raw()
@@ -79,7 +153,13 @@ class ChannelMessage(msgspec.Struct, gc=False):
 
 
 class HyperliquidReader(MessageReader):
-    """Reads the messages of a file. The local time precedes a message, or is in an object around it."""
+    """Reads the messages of a file. The local time precedes a message, or is in an object around it.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
 
     exchange = "hyperliquid"
     expected = (
@@ -96,6 +176,15 @@ class HyperliquidReader(MessageReader):
         self._context = msgspec.json.Decoder(ContextData).decode
 
     def add(self, text: bytes, local_ns: int) -> None:
+        """Add the events of a book, of trades, of best prices or of an asset context.
+
+        Parameters
+        ----------
+        text : bytes
+            The message, without the time before it.
+        local_ns : int
+            Time of receipt, Unix ns, 0 if it is not known.
+        """
         message = self._message(text)
         local = local_ns or (to_ns(message.time) if message.time else 0)
         message = message.raw or message
@@ -127,5 +216,11 @@ class HyperliquidReader(MessageReader):
 
 
 def read(source: TextFile) -> dict[str, Events]:
-    """Return the events of a file by coin."""
+    """Return the events of a file by coin.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
     return HyperliquidReader(source).read()

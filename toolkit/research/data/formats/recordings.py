@@ -21,7 +21,17 @@ def read(source: TextFile) -> dict[str, Events]:
     """Return the events of a recording by symbol: its order books, trades, and the prices of its ticker.
 
     Rows that a crash left in the journal are written first. The notes have each interruption of a feed that the
-    recording knows of. Raises InputError for a directory without market data, and for a damaged part.
+    recording knows of.
+
+    Parameters
+    ----------
+    source : TextFile
+        Directory of the recording.
+
+    Raises
+    ------
+    InputError
+        For a directory without market data, and for a damaged part.
     """
     path, recording, left = source.path, Recording(source.path), list[str]()
     if (path / JOURNAL).exists():

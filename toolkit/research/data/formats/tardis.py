@@ -27,7 +27,13 @@ ROW = {**TIMES, "side": "side", "price": "price", "quantity": "amount"}
 
 
 def read(source: TextFile) -> dict[str, Events]:
-    """Return the events of a file by symbol."""
+    """Return the events of a file by symbol.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read. Its header line says which of the types it is.
+    """
     table = read_table(source)
     columns, row, notes = set(table.columns), {"side", "price", "amount"}, list[str]()
     levels = [name for name in table.columns if LEVEL.fullmatch(name)]

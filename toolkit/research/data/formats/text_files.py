@@ -48,7 +48,21 @@ CUT = "the last line has no line end. If the file is incomplete, its last value 
 class TextFile:
     """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .lz4, .zip with one member).
 
-    `skips` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
+    Parameters
+    ----------
+    path : Path
+        File to read.
+    columns : mapping of str to str, optional
+        Our name → the file's, of a table's columns that can't be guessed (default: all are guessed).
+    skips : bool, optional
+        True leaves damaged lines out, counted in `notes`. False raises InputError at the first one (default: False).
+    progress : bool, optional
+        True shows a progress bar immediately, False never (default: when reading takes long).
+
+    Attributes
+    ----------
+    notes : list of str
+        Notes on what was left out, one sentence each.
     """
 
     def __init__(
@@ -128,7 +142,17 @@ class TextFile:
             self._damaged = 0
 
     def damaged(self, number: int, line: bytes, expected: str) -> None:
-        """Raise InputError that names the line and what was expected there, or count it."""
+        """Raise InputError that names the line and what was expected there, or count it.
+
+        Parameters
+        ----------
+        number : int
+            Number of the line, from 1.
+        line : bytes
+            The line, empty if it is not known.
+        expected : str
+            Description of a correct line, as part of the error's sentence.
+        """
         got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
         text = f"{self.path}, line {number}: expected {expected}" + (f", but got {got!r}" if got else "")
         if not self.skips:
@@ -148,7 +172,18 @@ class TextFile:
                 yield stream
 
     def head(self, size: int = 4096) -> bytes:
-        """Return the first bytes of the decompressed file. Raises InputError if there are none for it is damaged."""
+        """Return the first bytes of the decompressed file.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of bytes (default: 4,096).
+
+        Raises
+        ------
+        InputError
+            If there are none because the file is damaged.
+        """
         text = b""
         for part in self._parts():
             text += part
@@ -191,7 +226,13 @@ OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {
 
 
 def first_line(source: TextFile) -> tuple[bytes, int]:
-    """Return the first line that is no comment, and its number (nothing and 0 for an empty file)."""
+    """Return the first line that is no comment, and its number (nothing and 0 for an empty file).
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    """
     for number, line in source.lines():
         if not COMMENT.match(line):
             return line, number
@@ -199,7 +240,13 @@ def first_line(source: TextFile) -> tuple[bytes, int]:
 
 
 def delimiter_of(line: bytes) -> str:
-    """Return what separates the fields of a line: the delimiter that occurs most often in it."""
+    """Return what separates the fields of a line: the delimiter that occurs most often in it.
+
+    Parameters
+    ----------
+    line : bytes
+        Header, or first row.
+    """
     text = line.decode(errors="replace")
     return max(DELIMITERS, key=text.count)
 
@@ -207,7 +254,19 @@ def delimiter_of(line: bytes) -> str:
 def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     """Return a CSV file as columns of text, indexed by the number of the row in the file.
 
-    Lines with another number of fields are damaged (see `TextFile`). Raises InputError for a file without a table.
+    Lines with another number of fields are damaged (see `TextFile`).
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    header : bool, optional
+        Whether the first line has the names of the columns (default: True).
+
+    Raises
+    ------
+    InputError
+        For a file without a table.
     """
     first, number = first_line(source)
     if not first:
@@ -216,6 +275,8 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
+            # All columns as text: pandas would guess types from the values, and a single damaged value would change its
+            # whole column.
             table = pd.read_csv(
                 io.BytesIO(source.read()), dtype="str", keep_default_na=False, header=0 if header else None,
                 skipinitialspace=True, encoding="utf-8-sig", encoding_errors="replace", sep=delimiter_of(first),
@@ -264,8 +325,22 @@ def convert(
 ) -> pd.DataFrame:
     """Return a table of `read_table` with some of its columns as values.
 
-    `times` become int64 ns, `numbers` and `optional` float64 (the latter NaN where they are empty), `choices` the
-    integers that their texts stand for. Rows with other texts are damaged, see `TextFile`.
+    Rows with other texts are damaged, see `TextFile`.
+
+    Parameters
+    ----------
+    source : TextFile
+        File to read.
+    table : DataFrame
+        Columns of text.
+    times : sequence of str, optional
+        Columns that become int64, Unix ns (default: none).
+    numbers : sequence of str, optional
+        Columns that become float64 (default: none).
+    optional : sequence of str, optional
+        Columns that become float64, NaN where they are empty (default: none).
+    choices : mapping of str to mapping of str to int, optional
+        Column → the integers that its texts stand for (default: none).
     """
     made: dict[str, NDArray[Any]] = {}
     wrong: dict[str, tuple[NDArray[np.bool_], str]] = {}
@@ -305,10 +380,22 @@ def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], desc
 
 
 def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return times as int64 ns, and which ones are none: numbers since 1970 (s, ms, µs, ns), or ISO text, UTC."""
+    """Return times as int64 ns, and which ones are none.
+
+    Parameters
+    ----------
+    texts : Series
+        Numbers since 1970 (s, ms, µs, ns), or ISO text, UTC.
+
+    Returns
+    -------
+    tuple of (array of int64, array of bool)
+        Unix ns, 0 for what is no time, and whether it is none.
+    """
     texts = texts.astype("str").str.strip()
     # Bounded: a longer number is no time, and one damaged exponent could ask for a text of gigabytes.
     numeric = texts.str.fullmatch(r"\d{1,30}(\.\d+)?([eE]\+?\d{1,2})?").to_numpy(dtype=bool)
+    # 20260131 is a day of 2026, not a second of 1970.
     numeric = numeric & ~texts.str.fullmatch(DAY).to_numpy(dtype=bool)
     if numeric.sum() * 2 > len(texts):
         return _numeric_times(texts, numeric)
@@ -325,6 +412,7 @@ def _numeric_times(texts: pd.Series, numeric: NDArray[np.bool_]) -> tuple[NDArra
     texts = texts.where(numeric, "0")
     if texts.str.contains("[eE]").any():
         texts = texts.map(lambda text: format(Decimal(text), "f"))
+    # One unit for the whole column: the median is not moved by a few damaged values.
     size = float(np.median(texts.to_numpy(dtype="str")[numeric].astype("f8")))
     power = next((power for power in (9, 6, 3, 0) if size * 10**power < 10**19), 0)
     parts = texts.str.partition(".")  # as text, because float64 can't hold ns since 1970
@@ -335,7 +423,13 @@ def _numeric_times(texts: pd.Series, numeric: NDArray[np.bool_]) -> tuple[NDArra
 
 
 def hashed(texts: pd.Series) -> NDArray[np.int64]:
-    """Return ids as integers: numbers as they are, other text as 63 bits of its hash, 0 for none."""
+    """Return ids as integers: numbers as they are, other text as 63 bits of its hash, 0 for none.
+
+    Parameters
+    ----------
+    texts : Series
+        Ids.
+    """
     texts = texts.astype("str")
     if texts.str.fullmatch(r"\d{1,18}").all():
         return texts.to_numpy().astype("i8")
@@ -343,14 +437,28 @@ def hashed(texts: pd.Series) -> NDArray[np.int64]:
 
 
 def hash_of(text: str) -> int:
-    """Return 63 bits of the hash of an id, 0 for none."""
+    """Return 63 bits of the hash of an id, 0 for none.
+
+    Parameters
+    ----------
+    text : str
+        Id, "" for none.
+    """
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 if text else 0
 
 
 def to_ns(text: int | str) -> int:
-    """Return a time in s, ms, µs or ns since 1970, recognised by its size, or as ISO text, in ns.
+    """Return a time in ns.
 
-    Raises ValueError for other text, and for times before 1973 or after 2262.
+    Parameters
+    ----------
+    text : int or str
+        Time in s, ms, µs or ns since 1970, recognised by its size, or ISO text (UTC).
+
+    Raises
+    ------
+    ValueError
+        For other text, and for times before 1973 or after 2262.
     """
     if isinstance(text, str) and not text.isdigit():
         whole, _, rest = text.partition(".")
