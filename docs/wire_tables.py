@@ -7,11 +7,14 @@ from toolkit.protocol.fields import Field, Items, Object
 from toolkit.protocol.reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from toolkit.protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from toolkit.protocol.reads.rows import Record
-from toolkit.protocol.reads.sources import Source
+from toolkit.protocol.sources import Source
 
 
 def actions_table() -> str:
-    """Return all actions as a Markdown page: signer, envelope fields, what is signed, fields and rules."""
+    """Return all actions as a Markdown page: signer, envelope fields, what is signed, fields and rules.
+
+    Each says who publishes its payload. A field with a mark is not the specification's.
+    """
     lines = [f"Version {INTERFACE_VERSION} of the interface.", ""]
     for action in ACTIONS.values():
         signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
@@ -22,7 +25,8 @@ def actions_table() -> str:
             "",
             action.summary,
             "",
-            f"Signed by: {action.signer} ({signed}). Envelope: {', '.join(carried) or 'no optional fields'}{needed}.",
+            f"Signed by: {action.signer} ({signed}). Envelope: {', '.join(carried) or 'no optional fields'}{needed}. "
+            f"Payload: [{action.source}].",
             "",
         ]
         rows = _field_rows(action.fields)
@@ -36,6 +40,7 @@ def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
     for entry in fields:
         name = parent + entry.name
         note = entry.note + (f" Alias: {entry.alias}." if entry.alias else "")
+        note += f" [{entry.source}]" if entry.source is not Source.SPECIFICATION else ""
         required, rule = "yes" if entry.required else "no", entry.rule.accepts.replace("|", "\\|")
         rows.append(f"| {name} | {required} | {rule} | {note} |")
         if isinstance(entry.rule, Items):

@@ -2,18 +2,33 @@
 
 A declaration has the fields and their rules, the signer, the envelope fields it may carry, and what is signed: a
 protobuf message (agents) or typed data (masters). Parsing, encoding, signing, client methods, the venue's registry
-and the documentation are derived from it. Sources: docs/published.md, "Exchange API" and "Signatures".
+and the documentation are derived from it. `source` says who publishes it.
+Sources: docs/published.md, "Exchange API" and "Signatures".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ..errors import MalformedRequest, UnknownAction
 from .enums import MarginMode
-from .fields import Address, Bool, Broken, DecimalText, EnumName, Field, Int, Items, Object, Text, shown, snake_case
+from .fields import (
+    Address,
+    Bool,
+    Broken,
+    Check,
+    DecimalText,
+    EnumName,
+    Field,
+    Int,
+    Items,
+    Object,
+    Text,
+    shown,
+    snake_case,
+)
 from .order_items import (
     BRACKET_ITEM,
     BUILDER_ITEM,
@@ -29,6 +44,7 @@ from .order_items import (
     price_fits_type,
     sendable,
 )
+from .sources import K, P, S, Source
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
@@ -60,29 +76,37 @@ class TypedData:
 class Action:
     """One action: its type, signer, fields, envelope fields, and what is signed.
 
-    `layout` says how orders are placed in the protobuf message: "bracket" has a field for each role, and the builder
-    layouts repeat the builder's fields in every order. `method` is the name of the client method.
+    Agents sign the protobuf `message`, and `layout` says how orders are placed in it: "bracket" has a field for each
+    role, and the builder layouts repeat the builder's fields in every order. Masters sign `typed`. `checks` examine
+    the whole action after its fields, and `advice` has messages for names that are fields of a similar action.
+    `method` is the name of the client method.
     """
 
     type: str
     signer: Signer
     summary: str
-    shape: Object
+    fields: tuple[Field, ...] = ()
+    message: str = ""
+    typed: TypedData | None = None
     expiry: bool = False
+    """Whether the envelope may have expiryAfter."""
     vault: bool = False
+    """Whether the envelope may have vaultAddress."""
     vault_required: bool = False
     layout: Layout = "plain"
-    typed: TypedData | None = None
+    checks: tuple[Check, ...] = ()
+    advice: Mapping[str, str] = field(default_factory=dict)
     testnet_only: bool = False
     optional: bool = False
     """True for an action that not every venue takes. The local venue refuses it until its operator opens it."""
-    fields: tuple[Field, ...] = field(init=False)
-    message: str = field(init=False)
+    source: Source = S
+    """Who publishes its payload. The specification names some actions without it."""
+    shape: Object = field(init=False)
     method: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", self.shape.fields[1:])  # without `type`
-        object.__setattr__(self, "message", self.shape.message)
+        kind = Field("type", EnumName({self.type: 0}), required=True)
+        object.__setattr__(self, "shape", Object((kind, *self.fields), self.message, self.checks, self.advice))
         object.__setattr__(self, "method", snake_case(self.type))
 
     @property
@@ -98,211 +122,344 @@ class Action:
             raise broken.error(prefix=prefix) from None
 
 
-ACTIONS: dict[str, Action] = {}
-"""Action type → its declaration, in the order of the interface."""
-
-
-def _declare(
-    text: str,
-    *fields: Field,
-    message: str = "",
-    signed: str = "",
-    checks: tuple[Any, ...] = (),
-    advice: Mapping[str, str] | None = None,
-    **more: Any,
-) -> None:
-    """Declare an action: `text` is `type: signer; envelope fields — summary`, with `!` after a field that is required.
-
-    Agents sign the protobuf `message` (Msg and the type unless given), masters the typed data `primary type: fields` of
-    `signed`, with `?` after an optional field.
-    """
-    head, _, summary = text.partition(" — ")
-    name, _, said = head.partition(": ")
-    signer, _, carried = said.partition("; ")
-    if not signed:
-        message = message or f"Msg{name[0].upper()}{name[1:]}"
-    shape = Object((Field("type", EnumName({name: 0}), required=True), *fields), message, checks, advice or {})
-    ACTIONS[name] = Action(
-        name,
-        cast(Signer, signer),
-        summary,
-        shape,
-        expiry="expiryAfter" in carried,
-        vault="vaultAddress" in carried,
-        vault_required="vaultAddress!" in carried,
-        typed=_typed_data(signed, fields) if signed else None,
-        **more,
-    )
-
-
-def _typed_data(signed: str, fields: tuple[Field, ...]) -> TypedData:
-    primary_type, _, names = signed.partition(": ")
-    rules = {entry.name: entry.rule for entry in fields} | {"nonce": Int(), "expiryAfter": Int()}
-
-    def kind(name: str) -> str:
-        rule = rules.get(name)
-        return "address" if isinstance(rule, Address) else "uint64" if isinstance(rule, Int) else "string"
-
-    typed = tuple((name.rstrip("?"), kind(name.rstrip("?"))) for name in names.split())
-    return TypedData(primary_type, typed, frozenset(name[:-1] for name in names.split() if name.endswith("?")))
-
-
 _DEX_CHAIN = Field("dexChain", CHAIN_NAME, required=True)
 _BUILDER = (
     Field("builder", Address(), 13, required=True, proto="builder_addr", note="builder master address"),
     Field("builderFeeRate", DecimalText(), 14, required=True, note='a ratio: "0.0002" is 2 basis points'),
 )
+_CHAIN = ("dexChain", "string")
+_ENDS = (("nonce", "uint64"), ("expiryAfter", "uint64"))
+"""The last members of typed data, from the envelope."""
 
-_declare(
-    "placeOrder: Agent; expiryAfter vaultAddress — Place one or more orders.",
-    Field("orders", Items(PLACE_ITEM), 1, required=True),
-    message="MsgPlaceOrders",
+_DECLARED = (
+    Action(
+        "placeOrder",
+        "Agent",
+        "Place one or more orders.",
+        (Field("orders", Items(PLACE_ITEM), 1, required=True),),
+        message="MsgPlaceOrders",
+        expiry=True,
+        vault=True,
+    ),
+    Action(
+        "replaceOrder",
+        "Agent",
+        "Replace an open order by another.",
+        (
+            *order_fields("reduceOnly", ORDER_TYPE),
+            Field("ordId", ORDER_ID, 13, note="clOrdId or ordId is required"),
+        ),
+        message="MsgReplaceOrder",
+        expiry=True,
+        vault=True,
+        checks=(price_fits_type, names_an_order),
+        advice=NAMED_REDUCE,
+    ),
+    Action(
+        "placeBracketOrder",
+        "Agent",
+        "Place a main order together with its take-profit, its stop-loss or both.",
+        (Field("orders", Items(BRACKET_ITEM, 2, 3), 1, required=True),),
+        message="MsgPlaceBracketOrder",
+        expiry=True,
+        vault=True,
+        checks=(is_bracket,),
+        layout="bracket",
+    ),
+    Action(
+        "cancelOrder",
+        "Agent",
+        "Cancel orders by ordId or clOrdId.",
+        (Field("cancels", Items(CANCEL_ITEM), 1, required=True, proto="orders"),),
+        message="MsgCancelOrders",
+        vault=True,
+    ),
+    Action(
+        "cancelAll",
+        "Agent",
+        "Cancel all open orders of a product, or all its waiting triggers.",
+        (
+            Field("symbolCode", SYMBOL_CODE, 1, required=True),
+            Field(
+                "conditionalOrder",
+                Bool(),
+                2,
+                proto="is_conditional_order",
+                note="true for waiting triggers, default false",
+            ),
+        ),
+        message="MsgCancelAll",
+        vault=True,
+    ),
+    Action(
+        "setLeverage",
+        "Agent",
+        "Set the leverage of a product.",
+        (
+            Field("symbolCode", SYMBOL_CODE, 1, required=True),
+            Field("leverage", DecimalText(places=2, minimum=1), 2, required=True),
+        ),
+        message="MsgSetLeverage",
+        vault=True,
+    ),
+    Action(
+        "setMarginMode",
+        "Agent",
+        "Set a product's margin mode.",
+        (
+            Field("symbolCode", SYMBOL_CODE, 1, required=True),
+            Field("marginMode", sendable(MarginMode), 2, required=True),
+        ),
+        message="MsgSetMarginMode",
+        vault=True,
+    ),
+    Action(
+        "assignPosMargin",
+        "Agent",
+        "Add margin to an isolated position, or take it from there (negative).",
+        (
+            Field("symbolCode", SYMBOL_CODE, 1, required=True),
+            Field("assignedPosMargin", DecimalText("not zero"), 2, required=True),
+        ),
+        message="MsgAssignPosMargin",
+        vault=True,
+    ),
+    Action(
+        "approveAgent",
+        "Master",
+        "Authorise an agent wallet. The zero address with validitySeconds 0 revokes the agent of that name.",
+        (
+            Field("agentAddress", Address(), required=True),
+            Field("agentName", Text(maximum=128), required=True),
+            Field(
+                "validitySeconds", Int(0, MAX_VALIDITY_SECONDS), required=True, note="0 means 7 days, at most 365 days"
+            ),
+            _DEX_CHAIN,
+            Field("referralCode", Text(maximum=128), note="not signed, counts on the first approval only"),
+        ),
+        typed=TypedData(
+            "ApproveAgent",
+            (_CHAIN, ("agentAddress", "address"), ("agentName", "string"), ("validitySeconds", "uint64"), *_ENDS),
+        ),
+        expiry=True,
+    ),
+    Action(
+        "withdraw",
+        "Master",
+        "Withdraw funds to an address.",
+        (
+            Field("destination", Address(), required=True),
+            Field("amount", AMOUNT, required=True, note="USDC"),
+            Field(
+                "withdrawSequence",
+                Int(0),
+                note="usually the nonce in whole seconds, missing in older requests",
+                source=K,
+            ),
+        ),
+        typed=TypedData(
+            "Withdraw",
+            (_CHAIN, ("destination", "address"), ("amount", "string"), ("withdrawSequence", "uint64"), *_ENDS),
+            frozenset({"withdrawSequence"}),
+        ),
+        expiry=True,
+    ),
+    Action(
+        "faucetClaim",
+        "Master",
+        "Claim test funds (Testnet and the local venue only).",
+        typed=TypedData("TestnetFaucetClaim", (_CHAIN,)),
+        testnet_only=True,
+        source=P,
+    ),
+    Action(
+        "usdSend",
+        "Master",
+        "Send USDC to another account. Not every venue takes it: a local venue refuses it until its operator opens it.",
+        (
+            Field("to", Address(), required=True, note="an account of the venue, not a vault"),
+            Field("amount", AMOUNT, required=True, note="USDC, at most 6 decimals"),
+        ),
+        typed=TypedData("UsdTransfer", (_CHAIN, ("to", "address"), ("amount", "string"), *_ENDS)),
+        expiry=True,
+        optional=True,
+        source=P,
+    ),
+    Action(
+        "bindReferral",
+        "Agent",
+        "Bind the account to an inviter, once.",
+        (Field("referralCode", Text(1, 128), 1, required=True),),
+        message="MsgBindReferral",
+    ),
+    Action(
+        "registerBuilder",
+        "Builder master",
+        "Register a builder.",
+        (
+            Field("name", Text(1, 128), required=True),
+            _DEX_CHAIN,
+        ),
+        typed=TypedData("RegisterBuilder", (_CHAIN, ("name", "string"), *_ENDS)),
+        expiry=True,
+    ),
+    Action(
+        "approveAgentToBuilder",
+        "Trader master",
+        "Let a builder's agent place orders for this account, with a cap on its fee.",
+        (
+            Field("agentAddress", Address(), required=True, note="the builder's agent"),
+            Field("builderAddress", Address(), required=True, note="the builder's master"),
+            Field("maxFeeRate", AMOUNT, required=True, note="a ratio"),
+            Field("validitySeconds", Int(0), required=True),
+            _DEX_CHAIN,
+        ),
+        typed=TypedData(
+            "ApproveAgentToBuilder",
+            (
+                _CHAIN,
+                ("agentAddress", "address"),
+                ("builderAddress", "address"),
+                ("maxFeeRate", "string"),
+                ("validitySeconds", "uint64"),
+                *_ENDS,
+            ),
+        ),
+        expiry=True,
+    ),
+    Action(
+        "revokeAgentToBuilder",
+        "Trader master",
+        "End the builder's authorisation.",
+        (_DEX_CHAIN,),
+        typed=TypedData("RevokeAgentToBuilder", (_CHAIN, *_ENDS)),
+        expiry=True,
+    ),
+    Action(
+        "placeBuilderOrder",
+        "Builder agent",
+        "Place an order for the trader who authorised this builder agent.",
+        (
+            Field("order", BUILDER_ITEM, required=True),
+            *_BUILDER,
+        ),
+        message="MsgPlaceBuilderOrder",
+        expiry=True,
+        vault=True,
+        layout="builder",
+    ),
+    Action(
+        "placeBuilderBracketOrder",
+        "Builder agent",
+        "Place a bracket for the trader who authorised this builder agent.",
+        (
+            Field("orders", Items(BUILDER_ITEM, 2, 3), required=True),
+            *_BUILDER,
+        ),
+        message="MsgPlaceBuilderBracketOrder",
+        expiry=True,
+        vault=True,
+        checks=(is_bracket,),
+        layout="builder bracket",
+    ),
+    Action(
+        "vaultDeposit",
+        "Agent",
+        "Deposit into a vault.",
+        (
+            Field("vault", Address(), 1, required=True),
+            Field("amount", AMOUNT, 2, required=True, note="USDC"),
+            Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
+        ),
+        message="MsgVaultDeposit",
+        vault=True,
+        source=K,
+    ),
+    Action(
+        "vaultWithdraw",
+        "Agent",
+        "Give back shares of a vault.",
+        (
+            Field("vault", Address(), 1, required=True),
+            Field("share", AMOUNT, 2, required=True, note="vault shares, not USDC"),
+            Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
+        ),
+        message="MsgVaultWithdraw",
+        vault=True,
+        source=K,
+    ),
+    Action(
+        "vaultCreate",
+        "Agent",
+        "Create a vault. The answer's data has its address.",
+        (
+            Field("name", Text(1, 128), 1, required=True),
+            Field("description", Text(maximum=2000), 2, required=True),
+            Field("amount", AMOUNT, 3, required=True, note="first deposit, USDC"),
+            Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
+        ),
+        message="MsgVaultCreate",
+        vault=True,
+        source=P,
+    ),
+    Action(
+        "vaultUpdateOwner",
+        "Agent",
+        "Hand the vault of vaultAddress to another owner.",
+        (Field("owner", Address(), 1, required=True),),
+        message="MsgVaultUpdateOwner",
+        vault=True,
+        vault_required=True,
+        source=P,
+    ),
+    Action(
+        "vaultClose",
+        "Agent",
+        "Close the vault of vaultAddress.",
+        message="MsgVaultClose",
+        vault=True,
+        vault_required=True,
+        source=P,
+    ),
+    Action(
+        "vaultPreWithdraw",
+        "Agent",
+        "Set funds of the vault of vaultAddress aside for withdrawals.",
+        (
+            Field("amount", AMOUNT, 1, required=True, note="USDC"),
+            Field("currencyCode", CURRENCY, 2, required=True, note="1 is USDC"),
+        ),
+        message="MsgVaultPreWithdraw",
+        vault=True,
+        vault_required=True,
+        source=P,
+    ),
+    Action(
+        "vaultCreateSubVault",
+        "Agent",
+        "Create a sub-vault of the vault of vaultAddress.",
+        message="MsgVaultCreateSubVault",
+        vault=True,
+        vault_required=True,
+        source=P,
+    ),
+    Action(
+        "vaultRebalance",
+        "Agent",
+        "Move funds between a vault and its sub-vaults.",
+        (
+            Field("from", Address(), 1, required=True),
+            Field("to", Address(), 2, required=True),
+            Field("amount", AMOUNT, 3, required=True, note="USDC"),
+            Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
+        ),
+        message="MsgVaultRebalance",
+        vault=True,
+        source=P,
+    ),
 )
-_declare(
-    "replaceOrder: Agent; expiryAfter vaultAddress — Replace an open order by another.",
-    *order_fields("reduceOnly", ORDER_TYPE),
-    Field("ordId", ORDER_ID, 13, note="clOrdId or ordId is required"),
-    checks=(price_fits_type, names_an_order),
-    advice=NAMED_REDUCE,
-)
-_declare(
-    "placeBracketOrder: Agent; expiryAfter vaultAddress — "
-    "Place a main order together with its take-profit, its stop-loss or both.",
-    Field("orders", Items(BRACKET_ITEM, 2, 3), 1, required=True),
-    checks=(is_bracket,),
-    layout="bracket",
-)
-_declare(
-    "cancelOrder: Agent; vaultAddress — Cancel orders by ordId or clOrdId.",
-    Field("cancels", Items(CANCEL_ITEM), 1, required=True, proto="orders"),
-    message="MsgCancelOrders",
-)
-_declare(
-    "cancelAll: Agent; vaultAddress — Cancel all open orders of a product, or all its waiting triggers.",
-    Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("conditionalOrder", Bool(), 2, proto="is_conditional_order", note="true for waiting triggers, default false"),
-)
-_declare(
-    "setLeverage: Agent; vaultAddress — Set the leverage of a product.",
-    Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("leverage", DecimalText(places=2, minimum=1), 2, required=True),
-)
-_declare(
-    "setMarginMode: Agent; vaultAddress — Set a product's margin mode.",
-    Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("marginMode", sendable(MarginMode), 2, required=True),
-)
-_declare(
-    "assignPosMargin: Agent; vaultAddress — Add margin to an isolated position, or take it from there (negative).",
-    Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("assignedPosMargin", DecimalText("not zero"), 2, required=True),
-)
-_declare(
-    "approveAgent: Master; expiryAfter — "
-    "Authorise an agent wallet. The zero address with validitySeconds 0 revokes the agent of that name.",
-    Field("agentAddress", Address(), required=True),
-    Field("agentName", Text(maximum=128), required=True),
-    Field("validitySeconds", Int(0, MAX_VALIDITY_SECONDS), required=True, note="0 means 7 days, at most 365 days"),
-    _DEX_CHAIN,
-    Field("referralCode", Text(maximum=128), note="not signed, counts on the first approval only"),
-    signed="ApproveAgent: dexChain agentAddress agentName validitySeconds nonce expiryAfter",
-)
-_declare(
-    "withdraw: Master; expiryAfter — Withdraw funds to an address.",
-    Field("destination", Address(), required=True),
-    Field("amount", AMOUNT, required=True, note="USDC"),
-    Field("withdrawSequence", Int(0), note="usually the nonce in whole seconds, missing in older requests"),
-    signed="Withdraw: dexChain destination amount withdrawSequence? nonce expiryAfter",
-)
-_declare(
-    "faucetClaim: Master — Claim test funds (Testnet and the local venue only).",
-    signed="TestnetFaucetClaim: dexChain",
-    testnet_only=True,
-)
-_declare(
-    "usdSend: Master; expiryAfter — "
-    "Send USDC to another account. Not every venue takes it: a local venue refuses it until its operator opens it.",
-    Field("to", Address(), required=True, note="an account of the venue, not a vault"),
-    Field("amount", AMOUNT, required=True, note="USDC, at most 6 decimals"),
-    signed="UsdTransfer: dexChain to amount nonce expiryAfter",
-    optional=True,
-)
-_declare(
-    "bindReferral: Agent — Bind the account to an inviter, once.", Field("referralCode", Text(1, 128), 1, required=True)
-)
-_declare(
-    "registerBuilder: Builder master; expiryAfter — Register a builder.",
-    Field("name", Text(1, 128), required=True),
-    _DEX_CHAIN,
-    signed="RegisterBuilder: dexChain name nonce expiryAfter",
-)
-_declare(
-    "approveAgentToBuilder: Trader master; expiryAfter — "
-    "Let a builder's agent place orders for this account, with a cap on its fee.",
-    Field("agentAddress", Address(), required=True, note="the builder's agent"),
-    Field("builderAddress", Address(), required=True, note="the builder's master"),
-    Field("maxFeeRate", AMOUNT, required=True, note="a ratio"),
-    Field("validitySeconds", Int(0), required=True),
-    _DEX_CHAIN,
-    signed="ApproveAgentToBuilder: dexChain agentAddress builderAddress maxFeeRate validitySeconds nonce expiryAfter",
-)
-_declare(
-    "revokeAgentToBuilder: Trader master; expiryAfter — End the builder's authorisation.",
-    _DEX_CHAIN,
-    signed="RevokeAgentToBuilder: dexChain nonce expiryAfter",
-)
-_declare(
-    "placeBuilderOrder: Builder agent; expiryAfter vaultAddress — "
-    "Place an order for the trader who authorised this builder agent.",
-    Field("order", BUILDER_ITEM, required=True),
-    *_BUILDER,
-    layout="builder",
-)
-_declare(
-    "placeBuilderBracketOrder: Builder agent; expiryAfter vaultAddress — "
-    "Place a bracket for the trader who authorised this builder agent.",
-    Field("orders", Items(BUILDER_ITEM, 2, 3), required=True),
-    *_BUILDER,
-    checks=(is_bracket,),
-    layout="builder bracket",
-)
-_declare(
-    "vaultDeposit: Agent; vaultAddress — Deposit into a vault.",
-    Field("vault", Address(), 1, required=True),
-    Field("amount", AMOUNT, 2, required=True, note="USDC"),
-    Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
-)
-_declare(
-    "vaultWithdraw: Agent; vaultAddress — Give back shares of a vault.",
-    Field("vault", Address(), 1, required=True),
-    Field("share", AMOUNT, 2, required=True, note="vault shares, not USDC"),
-    Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
-)
-_declare(
-    "vaultCreate: Agent; vaultAddress — Create a vault. The answer's data has its address.",
-    Field("name", Text(1, 128), 1, required=True),
-    Field("description", Text(maximum=2000), 2, required=True),
-    Field("amount", AMOUNT, 3, required=True, note="first deposit, USDC"),
-    Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
-)
-_declare(
-    "vaultUpdateOwner: Agent; vaultAddress! — Hand the vault of vaultAddress to another owner.",
-    Field("owner", Address(), 1, required=True),
-)
-_declare("vaultClose: Agent; vaultAddress! — Close the vault of vaultAddress.")
-_declare(
-    "vaultPreWithdraw: Agent; vaultAddress! — Set funds of the vault of vaultAddress aside for withdrawals.",
-    Field("amount", AMOUNT, 1, required=True, note="USDC"),
-    Field("currencyCode", CURRENCY, 2, required=True, note="1 is USDC"),
-)
-_declare("vaultCreateSubVault: Agent; vaultAddress! — Create a sub-vault of the vault of vaultAddress.")
-_declare(
-    "vaultRebalance: Agent; vaultAddress — Move funds between a vault and its sub-vaults.",
-    Field("from", Address(), 1, required=True),
-    Field("to", Address(), 2, required=True),
-    Field("amount", AMOUNT, 3, required=True, note="USDC"),
-    Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
-)
+ACTIONS: dict[str, Action] = {action.type: action for action in _DECLARED}
+"""Action type → its declaration, in the order of the interface."""
 
 
 def declaration(payload: Any, prefix: str = "") -> Action:

@@ -16,6 +16,10 @@ from typing import Any, ClassVar, NoReturn
 from ..errors import MalformedRequest
 from ..numerals import MAX_DIGITS, plain_match
 from .hexbytes import is_address
+from .sources import S, Source
+
+Check = Callable[[dict[str, Any]], None]
+"""A check of a whole canonical object. It raises Broken."""
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
@@ -262,7 +266,10 @@ class Bool(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an object: JSON name, rule, protobuf number, whether it is required, protobuf name and alias."""
+    """One field of an object: JSON name, rule, protobuf number, whether it is required, protobuf name and alias.
+
+    `source` is who has it in an action that the specification declares.
+    """
 
     name: str
     rule: Rule
@@ -271,6 +278,7 @@ class Field:
     proto: str = ""
     alias: str = ""
     note: str = ""
+    source: Source = S
 
     @property
     def proto_name(self) -> str:
@@ -288,7 +296,7 @@ class Object(Rule):
     kind: ClassVar[str] = "message"
     fields: tuple[Field, ...]
     message: str = ""
-    checks: tuple[Callable[[dict[str, Any]], None], ...] = ()
+    checks: tuple[Check, ...] = ()
     advice: Mapping[str, str] = field(default_factory=dict)
     accepts: str = field(init=False, default="an object")
     _by_name: dict[str, tuple[str, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)

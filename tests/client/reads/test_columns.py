@@ -35,7 +35,7 @@ from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.protocol.reads.info.candles import Kline
 from toolkit.protocol.reads.info.funding import FundingPayment
 from toolkit.protocol.reads.rows import RecordField
-from toolkit.protocol.reads.sources import P
+from toolkit.protocol.sources import P
 
 NA = None
 D = Decimal

@@ -25,7 +25,7 @@ from toolkit.protocol.reads.info.funding import FundingPayment
 from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.rows import RecordField
-from toolkit.protocol.reads.sources import P
+from toolkit.protocol.sources import P
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {

@@ -16,7 +16,7 @@ from ...protocol.reads.feed import AOP_RECORDS, RECORDS
 from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import META_RECORDS
 from ...protocol.reads.rows import AMOUNTS, JsonType, Record, RecordField
-from ...protocol.reads.sources import L, P, Source
+from ...protocol.sources import L, P, Source
 from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")

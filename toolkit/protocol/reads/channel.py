@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from ...errors import MalformedRequest
 from ..hexbytes import is_address
+from ..sources import P, Source
 from .rows import Record, RowType
-from .sources import P, Source
 
 Style = Literal["levels", "latest", "keyed", "append"]
 

@@ -11,8 +11,8 @@ from ...errors import MalformedRequest
 from ..enums import ENUMS, EnumKey
 from ..fields import INT64_MAX
 from ..hexbytes import is_address
+from ..sources import L, P, Source
 from .rows import Record, RowType
-from .sources import L, P, Source
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 DataShape = Literal["list", "paged", "one"]

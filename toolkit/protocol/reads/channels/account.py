@@ -3,6 +3,7 @@
 Source: docs/published.md, "WebSocket".
 """
 
+from ...sources import L
 from ..channel import ACCOUNT, Channel
 from ..rows import (
     AccountStatusName,
@@ -34,7 +35,6 @@ from ..rows import (
     optional,
     required,
 )
-from ..sources import L
 
 
 class FeedWallet(Row, identity=("userAddr", "currency"), feed=True):

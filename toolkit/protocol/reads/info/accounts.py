@@ -3,6 +3,7 @@
 Source: docs/published.md, "Info API".
 """
 
+from ...sources import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
     AccountStatusName,
@@ -21,7 +22,6 @@ from ..rows import (
     optional,
     required,
 )
-from ..sources import L
 from .parameters import ACCOUNT, CURRENCY, END, PAGE, PAGE_SIZE, START
 
 

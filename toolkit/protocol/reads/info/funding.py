@@ -5,6 +5,7 @@ Source: docs/published.md, "Info API".
 
 from dataclasses import replace
 
+from ...sources import L
 from ..endpoint import Endpoint
 from ..rows import (
     Address,
@@ -21,7 +22,6 @@ from ..rows import (
     Whole,
     optional,
 )
-from ..sources import L
 from .parameters import ACCOUNT, END, PAGE, PAGE_SIZE, START, SYMBOL
 
 

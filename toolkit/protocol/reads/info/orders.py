@@ -3,6 +3,7 @@
 Source: docs/published.md, "Info API".
 """
 
+from ...sources import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
     Address,
@@ -27,7 +28,6 @@ from ..rows import (
     optional,
     required,
 )
-from ..sources import L
 from .parameters import ACCOUNT, CLIENT_ORDER_ID, END, ORDER_ID, PAGE, PAGE_SIZE, SIDE, START, SYMBOL
 
 

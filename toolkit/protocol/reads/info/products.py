@@ -5,9 +5,9 @@ Source: specification, "Product metadata", and docs/published.md, "Info API".
 
 from dataclasses import replace
 
+from ...sources import L, S
 from ..endpoint import Endpoint, Param
 from ..rows import Flag, Money, Price, Quantity, Ratio, Row, Symbol, Text, Whole, optional, required
-from ..sources import L, S
 from .parameters import SYMBOL
 
 

@@ -3,9 +3,9 @@
 Source: docs/published.md, "Info API".
 """
 
+from ...sources import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Ratio, Row, Text, Whole, optional
-from ..sources import L
 from .parameters import ACCOUNT, END, PAGE, SIZE, START
 
 
