@@ -177,6 +177,10 @@ def test_reduce_only_takes_no_margin_and_an_unknown_account_has_no_liquidation()
     assert closing["liquidation_before"] is not None
     unknown = preview_order(inputs(holdings=Holdings(**RATES)), D("0.5"), D(61_000))
     assert (unknown["liquidation_before"], unknown["liquidation_price"]) == (None, None)
+    assert {unknown[name] for name in ("margin", "available", "leverage", "size_before", "effect")} == {None}
+    rows = {name: (value, note) for name, value, note in preview_view(unknown, BTC, D(60_000))}
+    assert rows["Margin"] == ("unknown", "the account's data has not arrived yet")
+    assert (rows["Position"], rows["Liquidation (est.)"]) == (("unknown", ""), ("unknown", ""))
     nothing = preview_order(inputs(), D("0.5"), D(60_000))  # below every offer
     assert (nothing["fills"], nothing["price"], nothing["effect"]) == (0, D(60_000), "leaves no position")
 
@@ -288,11 +292,8 @@ def test_holdings_are_the_account_s_rows_of_one_product() -> None:
 
 
 def test_holdings_before_and_without_rows_have_their_defaults() -> None:
-    assert (
-        streams().holdings(BTC)
-        == no_holdings(BTC)
-        == Holdings(leverage=D(20), maker=BTC.maker_fee_rate, taker=BTC.taker_fee_rate)
-    )
+    rates = {"maker": BTC.maker_fee_rate, "taker": BTC.taker_fee_rate}
+    assert streams().holdings(BTC) == no_holdings(BTC) == Holdings(isolated=None, leverage=None, **rates)
     liquidating = {**WALLET, "status": "LIQUIDATING", "maker_fee_rate": D("-0.0001"), "taker_fee_rate": None}
     bare = streams(wallet=[liquidating]).holdings(BTC)
     assert (bare.known, bare.liquidating, bare.maker, bare.taker) == (True, True, D("-0.0001"), BTC.taker_fee_rate)

@@ -103,9 +103,9 @@ class AccountStreams:
         positions : sequence of Row or None, optional
             Rows of positions at another mark price (default: those of the feed).
         """
-        wallet, default = self.wallet_row, no_holdings(product)
+        wallet = self.wallet_row
         if not wallet:
-            return default
+            return no_holdings(product)
         rows = self.positions.rows() if positions is None else positions
         maker, taker = wallet.get("maker_fee_rate"), wallet.get("taker_fee_rate")
         own: Row = row_of(rows, product.symbol) or {}
@@ -127,7 +127,7 @@ class AccountStreams:
             isolated=isolated,
             assigned=own.get("assigned_margin") or ZERO,
             # A leverage that was set counts before that of the position, which may have been opened with another.
-            leverage=setting.get("leverage") or own.get("leverage") or default.leverage,
+            leverage=setting.get("leverage") or own.get("leverage") or _leverage_of_none_set(product),
             long=own.get("long_size") or ZERO,
             long_value=own.get("long_entry_value") or ZERO,
             short=abs(own.get("short_size") or ZERO),
@@ -175,9 +175,12 @@ def no_holdings(product: Product) -> Holdings:
     product : Product
         The product of the order.
     """
-    highest = product.max_leverage
-    leverage = None if highest is None else min(DEFAULT_LEVERAGE, highest)
-    return Holdings(leverage=leverage, maker=product.maker_fee_rate, taker=product.taker_fee_rate)
+    return Holdings(isolated=None, leverage=None, maker=product.maker_fee_rate, taker=product.taker_fee_rate)
+
+
+def _leverage_of_none_set(product: Product) -> Decimal | None:
+    """Return the leverage of a product in which the account has set none, None where that is not known."""
+    return None if product.max_leverage is None else min(DEFAULT_LEVERAGE, product.max_leverage)
 
 
 def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal | None:
@@ -420,7 +423,7 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if preview["fills_now"]:
         rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base}", ""])
     rows += _costs(preview)
-    rows.append(["Position", preview["effect"] or "unknown", ""])
+    rows.append(["Position", preview["effect"] or UNKNOWN, ""])
     if preview["realized_pnl"]:
         rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
     for name, (trigger, pnl) in preview.get("exits", {}).items():
@@ -446,9 +449,10 @@ def _costs(preview: Mapping[str, Any]) -> list[list[str]]:
     fee = _or_unknown(preview["fee"], lambda amount: f"{money(amount)} USDC")
     margin_text = _or_unknown(preview["margin"], lambda amount: f"{money(amount)} USDC")
     leverage = _or_unknown(preview["leverage"], lambda factor: f"{trimmed(factor)}x")
-    left = _or_unknown(preview["available"], money)
-    available = f"of {left} available, {leverage}"
-    if preview["leverage"] is None:
+    available = f"of {money(preview['available'])} available, {leverage}"
+    if preview["available"] is None:
+        available = "the account's data has not arrived yet"
+    elif preview["leverage"] is None:
         available += " leverage, so it is not checked"
     elif preview["fee"] is None:
         available += ", without the fee"

@@ -289,9 +289,9 @@ class OrderTicket(ReviewedPanel):
         with self._guard:
             largest = self._kind.largest_quantity(self._inputs())
         if largest is None:
-            known = self._holdings.leverage is not None
-            words = "a share needs a price and the account's data" if known else NO_LEVERAGE
-            raise InputError(words, field="price" if known else "quantity", rule="required", value=None)
+            unset = self._holdings.known and self._holdings.leverage is None
+            words = NO_LEVERAGE if unset else "a share needs a price and the account's data"
+            raise InputError(words, field="quantity" if unset else "price", rule="required", value=None)
         quantity = self._product.round_quantity(largest * min(max(percent, 0), 100) / 100, "down")
         self.take(in_base(format(quantity, "f")))
 
