@@ -23,7 +23,6 @@ from toolkit.client.reads.reading import (
     Catalogue,
     Reader,
     amount,
-    columns,
     is_hedged,
     meta_rows,
 )
@@ -242,10 +241,6 @@ def test_a_product_list_is_as_it_came_where_every_row_can_be_read() -> None:
 
 
 def test_short_helpers_of_rows() -> None:
-    assert columns("string a b; time c; Int64 d") == {
-        **{"a": "string", "b": "string"},
-        **{"c": "datetime64[ms, UTC]", "d": "Int64"},
-    }
     assert (amount({"x": "1.50"}, "x"), amount({"x": None}, "x"), amount({}, "x")) == (pytest.approx(1.5), 0, 0)
     assert [is_hedged({"positionMode": mode}) for mode in ("HEDGE", "hedge", 2, "2", "ONE_WAY", 1, None, "x")] == [
         *(True, True, True, True, False, False, False, False),

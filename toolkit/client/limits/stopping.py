@@ -24,7 +24,7 @@ from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..orders.pretrade import ORDER_ACTIONS
 from ..parent_orders.plan import RUNNING
-from ..reads.reading import Row, amount, columns, is_hedged, read_rows
+from ..reads.reading import Row, amount, is_hedged, read_rows
 from .order_limits import OrderLimits
 
 if TYPE_CHECKING:
@@ -37,7 +37,12 @@ WORKING = "stop_all is working, or was interrupted"
 """Why the switch is on during `stop_all`. An interrupted one leaves it on."""
 ROUNDS = 8
 """How often open orders and positions are looked at again, before what is left is reported."""
-COLUMNS = columns("string kind id symbol side; float64 quantity; string outcome message")
+COLUMNS = {
+    **dict.fromkeys(("kind", "id", "symbol", "side"), "string"),
+    "quantity": "float64",
+    "outcome": "string",
+    "message": "string",
+}
 """Columns and dtypes of the report."""
 
 

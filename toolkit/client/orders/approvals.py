@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ExchangeError, HttpStatus, InputError, NotServed, warn
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
+from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, SessionPart, subflow, trading_flow
 from ..reads.derived_columns import records
-from ..reads.reading import Reader, columns
+from ..reads.reading import Reader
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = columns("string kind name address of may; time since until; float64 max_fee_rate; string status")
+COLUMNS = {
+    **dict.fromkeys(("kind", "name", "address", "of", "may"), "string"),
+    "since": TIME,
+    "until": TIME,
+    "max_fee_rate": "float64",
+    "status": "string",
+}
 """Columns of `session.permissions()` and their dtypes."""
 
 _AGENT_MAY = "trade, and act for vaults, but never withdraw, approve or claim"

@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from ...errors import ToolkitError
-from ..reads.reading import columns
+from ...protocol.reads.rows import TIME
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,10 +270,18 @@ class MemoryLedger(Ledger):
         return f"<MemoryLedger: {len(self._intents)} intents>"
 
 
-FRAME = columns(
-    "string intent; time created updated; string action state; Int64 code; string message; object client_ids; "
-    "int64 nonce; time expiry_after; int64 attempts; string account signer environment payload_hash"
-)
+FRAME = {
+    "intent": "string",
+    **dict.fromkeys(("created", "updated"), TIME),
+    **dict.fromkeys(("action", "state"), "string"),
+    "code": "Int64",
+    "message": "string",
+    "client_ids": "object",
+    "nonce": "int64",
+    "expiry_after": TIME,
+    "attempts": "int64",
+    **dict.fromkeys(("account", "signer", "environment", "payload_hash"), "string"),
+}
 """Columns and dtypes of `session.intents()`. `intent` has the ids."""
 
 

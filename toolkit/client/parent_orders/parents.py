@@ -14,10 +14,11 @@ from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
+from ...protocol.reads.rows import TIME
 from ...worked_examples import add_examples
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.reading import Catalogue, columns
+from ..reads.reading import Catalogue
 from .plan import RUNNING, Plan
 from .schedule import ParentRunner
 
@@ -27,12 +28,23 @@ if TYPE_CHECKING:
     from ..orders.delivery import Delivery
 
 WAIT_SECONDS = 0.1
-COLUMNS = columns(
-    "string parent; time created; string symbol side; float64 quantity filled average_price; int64 done slices; "
-    "time next; string status message"
-)
+COLUMNS = {
+    "parent": "string",
+    "created": TIME,
+    **dict.fromkeys(("symbol", "side"), "string"),
+    **dict.fromkeys(("quantity", "filled", "average_price"), "float64"),
+    **dict.fromkeys(("done", "slices"), "int64"),
+    "next": TIME,
+    **dict.fromkeys(("status", "message"), "string"),
+}
 """Columns and dtypes of `session.parent_orders()`."""
-CHILD_COLUMNS = columns("string intent; time time; float64 quantity filled average_price")
+CHILD_COLUMNS = {
+    "intent": "string",
+    "time": TIME,
+    "quantity": "float64",
+    "filled": "float64",
+    "average_price": "float64",
+}
 """Columns and dtypes of `ParentOrder.children()`."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ... import margin
 from ...numerals import plain_text
 from ...products import MarginTier, Product
-from .reading import columns
+from ...protocol.reads.rows import TIME
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 YEAR_SECONDS = 365 * 86_400
 _ZERO = Decimal(0)
 
-LEG_COLUMNS = columns(
-    "string symbol side; float64 size entry_price mark_price notional unrealized_pnl margin return_on_margin "
-    "liquidation_price leverage; string margin_mode position_mode; float64 realized_pnl fees; time created time; "
-    "string account"
-)
+LEG_COLUMNS = {
+    **dict.fromkeys(("symbol", "side"), "string"),
+    **dict.fromkeys(("size", "entry_price", "mark_price", "notional", "unrealized_pnl"), "float64"),
+    **dict.fromkeys(("margin", "return_on_margin", "liquidation_price", "leverage"), "float64"),
+    **dict.fromkeys(("margin_mode", "position_mode"), "string"),
+    **dict.fromkeys(("realized_pnl", "fees"), "float64"),
+    **dict.fromkeys(("created", "time"), TIME),
+    "account": "string",
+}
 """Columns of `session.positions()` and their dtypes."""
 
 

@@ -59,16 +59,6 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
     return read_envelope(reply, what)
 
 
-def columns(declared: str) -> dict[str, str]:
-    """Return the dtype of each column of a table, in order, declared as a dtype with its columns.
-
-    >>> columns("string name side; time since; float64 size")
-    {'name': 'string', 'side': 'string', 'since': 'datetime64[ms, UTC]', 'size': 'float64'}
-    """
-    parts = (part.split() for part in declared.split(";"))
-    return {name: "datetime64[ms, UTC]" if kind == "time" else kind for kind, *names in parts for name in names}
-
-
 def amount(row: Row, name: str) -> Decimal:
     """Return an amount of a row, 0 where it is missing."""
     return Decimal(str(row.get(name) or "0"))

@@ -65,7 +65,8 @@ def _enum(key: EnumKey, json: JsonType = "integer") -> Kind:
     return Kind("text", "string", json, "enum name", enum=key)
 
 
-_TIME = "datetime64[ms, UTC]"
+TIME = "datetime64[ms, UTC]"
+"""Dtype of times in tables."""
 
 # Amounts are decimal text on the wire: floats in frames, Decimal objects when exact. A price or quantity is never
 # negative. A `SignedQuantity` may come with the sign of its side.
@@ -88,8 +89,8 @@ Address = Annotated[str, Kind("address", "string")]
 Hash = Annotated[str, Kind("hash", "string")]
 Flag = Annotated[bool, Kind("bool", "boolean", "boolean")]
 # Milliseconds and seconds since 1970.
-Ms = Annotated[int, Kind("ms", _TIME, "integer", "UTC")]
-Seconds = Annotated[int, Kind("s", _TIME, "integer", "UTC")]
+Ms = Annotated[int, Kind("ms", TIME, "integer", "UTC")]
+Seconds = Annotated[int, Kind("s", TIME, "integer", "UTC")]
 Anything = Annotated[object, Kind("object", "object", "object")]
 # The number or the name of an enum's member, which becomes the name.
 Side = Annotated[str, _enum("order_side")]
