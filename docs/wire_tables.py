@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from toolkit.protocol.actions import ACTIONS, INTERFACE_VERSION
-from toolkit.protocol.fields import Field, Items, Object
+from toolkit.protocol.fields import Field, Items, Object, Source
 from toolkit.protocol.reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from toolkit.protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from toolkit.protocol.reads.rows import Record
-from toolkit.protocol.sources import Source
 
 
 def actions_table() -> str:

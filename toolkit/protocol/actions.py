@@ -24,7 +24,11 @@ from .fields import (
     Field,
     Int,
     Items,
+    K,
     Object,
+    P,
+    S,
+    Source,
     Text,
     shown,
     snake_case,
@@ -44,7 +48,6 @@ from .order_items import (
     price_fits_type,
     sendable,
 )
-from .sources import K, P, S, Source
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]

@@ -11,12 +11,28 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any, ClassVar, NoReturn
 
 from ..errors import MalformedRequest
 from ..numerals import MAX_DIGITS, plain_match
 from .hexbytes import is_address
-from .sources import S, Source
+
+
+class Source(StrEnum):
+    """Where a fact of the wire is from. Each declaration carries its mark, and docs/published.md is made from them."""
+
+    SPECIFICATION = "S"
+    """The interface specification."""
+    PUBLISHED = "P"
+    """The exchange's documentation and OpenAPI files (April 2026)."""
+    KIT = "K"
+    """The exchange's Python SDK (June 2026) and its starter for agents."""
+    LOCAL = "L"
+    """A decision of the local venue, because the exchange publishes nothing."""
+
+
+S, P, K, L = Source
 
 Check = Callable[[dict[str, Any]], None]
 """A check of a whole canonical object. It raises Broken."""

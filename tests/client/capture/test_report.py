@@ -11,7 +11,7 @@ import pytest
 from toolkit.client.capture.asking import Answered, ChannelCapture, FeedCapture
 from toolkit.client.capture.comparison import Difference, shown
 from toolkit.client.capture.findings import Capture, StandIns, _first_symbol
-from toolkit.protocol.sources import L
+from toolkit.protocol.fields import L
 
 ADDRESS = "0x" + "Ab" * 20
 WRONG = Difference("/info/a", "equity", "decimal text", "5 (1 of 1 values)")

@@ -31,11 +31,11 @@ from toolkit.client.reads.derived_columns import (
 )
 from toolkit.errors import BadAnswer, DataWarning
 from toolkit.products import MarginTier, ProductTable
+from toolkit.protocol.fields import P
 from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.protocol.reads.info.candles import Kline
 from toolkit.protocol.reads.info.funding import FundingPayment
 from toolkit.protocol.reads.rows import RecordField
-from toolkit.protocol.sources import P
 
 NA = None
 D = Decimal

@@ -18,6 +18,7 @@ from toolkit.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames
 from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer, DataWarning
+from toolkit.protocol.fields import P
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info.candles import Kline
@@ -25,7 +26,6 @@ from toolkit.protocol.reads.info.funding import FundingPayment
 from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.rows import RecordField
-from toolkit.protocol.sources import P
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...protocol.enums import ENUMS
+from ...protocol.fields import L, P, Source
 from ...protocol.hexbytes import is_address, word_bytes
 from ...protocol.reads.channel import Channel
 from ...protocol.reads.endpoint import Endpoint
@@ -16,7 +17,6 @@ from ...protocol.reads.feed import AOP_RECORDS, RECORDS
 from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import META_RECORDS
 from ...protocol.reads.rows import AMOUNTS, JsonType, Record, RecordField
-from ...protocol.sources import L, P, Source
 from ..reads.reading import meta_rows
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...errors import MalformedRequest
+from ..fields import P, Source
 from ..hexbytes import is_address
-from ..sources import P, Source
 from .rows import Record, RowType
 
 Style = Literal["levels", "latest", "keyed", "append"]

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from ...errors import MalformedRequest
 from ..enums import ENUMS, EnumKey
-from ..fields import INT64_MAX
+from ..fields import INT64_MAX, L, P, Source
 from ..hexbytes import is_address
-from ..sources import L, P, Source
 from .rows import Record, RowType
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]

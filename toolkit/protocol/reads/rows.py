@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_t
 import msgspec
 
 from ..enums import EnumKey
-from ..sources import L, P, Source
+from ..fields import L, P, Source
 
 KindName = Literal[
     "price", "quantity", "money", "ratio", "integer", "id", "key", "text", "symbol", "code", "currency", "address",

@@ -3,7 +3,7 @@
 Source: docs/published.md, "WebSocket".
 """
 
-from ...sources import L
+from ...fields import L
 from ..channel import ACCOUNT, Channel
 from ..rows import (
     AccountStatusName,

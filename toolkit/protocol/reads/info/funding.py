@@ -5,7 +5,7 @@ Source: docs/published.md, "Info API".
 
 from dataclasses import replace
 
-from ...sources import L
+from ...fields import L
 from ..endpoint import Endpoint
 from ..rows import (
     Address,

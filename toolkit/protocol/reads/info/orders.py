@@ -3,7 +3,7 @@
 Source: docs/published.md, "Info API".
 """
 
-from ...sources import L
+from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
     Address,

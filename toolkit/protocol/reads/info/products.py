@@ -5,7 +5,7 @@ Source: specification, "Product metadata", and docs/published.md, "Info API".
 
 from dataclasses import replace
 
-from ...sources import L, S
+from ...fields import L, S
 from ..endpoint import Endpoint, Param
 from ..rows import Flag, Money, Price, Quantity, Ratio, Row, Symbol, Text, Whole, optional, required
 from .parameters import SYMBOL

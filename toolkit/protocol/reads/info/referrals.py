@@ -3,7 +3,7 @@
 Source: docs/published.md, "Info API".
 """
 
-from ...sources import L
+from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Ratio, Row, Text, Whole, optional
 from .parameters import ACCOUNT, END, PAGE, SIZE, START

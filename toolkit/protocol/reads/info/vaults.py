@@ -3,7 +3,7 @@
 Source: docs/published.md, "Info API".
 """
 
-from ...sources import L
+from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Price, Quantity, Ratio, Row, Text, VaultStatusName, optional
 from .parameters import DEPOSITOR, PAGE, PAGE_SIZE, VAULT_ADDRESS
