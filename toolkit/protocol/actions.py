@@ -64,10 +64,18 @@ CURRENCY = Int(1)
 
 @dataclass(frozen=True, slots=True)
 class TypedData:
-    """Typed data that a master signs: primary type and ordered (name, type) pairs.
+    """Typed data that a master signs.
 
-    Values come from the action, the envelope (nonce, expiryAfter) or the chain (dexChain). A name in `optional`
-    is part of the type only when the action carries it.
+    Values come from the action, the envelope (nonce, expiryAfter) or the chain (dexChain).
+
+    Attributes
+    ----------
+    primary_type : str
+        Name of the struct.
+    fields : tuple of tuple of (str, str)
+        Name and type of each member, in order.
+    optional : frozenset of str
+        Members that are part of the type only when the action carries them (default: none).
     """
 
     primary_type: str
@@ -79,10 +87,35 @@ class TypedData:
 class Action:
     """One action: its type, signer, fields, envelope fields, and what is signed.
 
-    Agents sign the protobuf `message`, and `layout` says how orders are placed in it: "bracket" has a field for each
-    role, and the builder layouts repeat the builder's fields in every order. Masters sign `typed`. `checks` examine
-    the whole action after its fields, and `advice` has messages for names that are fields of a similar action.
-    `method` is the name of the client method.
+    Attributes
+    ----------
+    type : str
+        Type on the wire, such as "placeOrder".
+    signer : Signer
+        Who signs it.
+    summary : str
+        Description, for the reference.
+    fields : tuple of Field
+        Its fields, without `type` (default: none).
+    message : str
+        Name of the protobuf message that agents sign, "" for actions of masters.
+    typed : TypedData or None
+        Typed data that masters sign, `None` for actions of agents (default: none).
+    vault_required : bool
+        Whether the envelope must have vaultAddress (default: `False`).
+    layout : Layout
+        How orders are placed in the protobuf message. "bracket" has a field for each role. The builder layouts repeat
+        the builder's fields in every order (default: "plain").
+    checks : tuple of Check
+        Examine the whole action after its fields (default: none).
+    advice : mapping of str to str
+        Name that is a field of a similar action → message (default: none).
+    testnet_only : bool
+        Whether Mainnet has no such action (default: `False`).
+    shape : Object
+        Rule of the whole action.
+    method : str
+        Name of the client method.
     """
 
     type: str
@@ -118,7 +151,20 @@ class Action:
         return self.typed is None
 
     def check(self, payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-        """Return the canonical payload, or raise MalformedRequest with the field's path under `prefix`."""
+        """Return the canonical payload.
+
+        Parameters
+        ----------
+        payload : mapping of str to object
+            The action as on the wire, with its `type`.
+        prefix : str, optional
+            Precedes the path of a field in errors, such as "action" (default: none).
+
+        Raises
+        ------
+        MalformedRequest
+            With the path of the field that breaks a rule.
+        """
         try:
             return self.shape.check(payload)
         except Broken as broken:
@@ -468,9 +514,22 @@ ACTIONS: dict[str, Action] = {action.type: action for action in _DECLARED}
 def declaration(payload: Any, prefix: str = "") -> Action:
     """Return the declaration of a payload's type.
 
-    Raises MalformedRequest without a type, and UnknownAction (wire code 40201) for a type that is not declared.
+    Parameters
+    ----------
+    payload : object
+        The action as read from JSON, with its `type`.
+    prefix : str, optional
+        Precedes the path of a field in errors, such as "action" (default: none).
+
+    Raises
+    ------
+    MalformedRequest
+        Without a type.
+    UnknownAction
+        For a type that is not declared (wire code 40201).
     """
     usual = payload.get("type") if type(payload) is dict else None
+    # The usual case first: the venue reads every request by this.
     if type(usual) is str and usual in ACTIONS:
         return ACTIONS[usual]
     at, known = (f"{prefix}.type" if prefix else "type"), tuple(ACTIONS)
@@ -495,8 +554,24 @@ _ADVICE = {"revokeAgent": "Revoke with approveAgent, the zero address and validi
 def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the canonical form of an action: checked, JSON-ready, aliases resolved, ids of cancels as numbers.
 
-    Decimal text stays as written, because it is signed. Raises MalformedRequest (with the field's path), UnknownAction.
+    Decimal text stays as written, because it is signed.
 
+    Parameters
+    ----------
+    payload : mapping of str to object
+        The action as on the wire, with its `type`.
+    prefix : str, optional
+        Precedes the path of a field in errors, such as "action" (default: none).
+
+    Raises
+    ------
+    MalformedRequest
+        With the path of the field that breaks a rule.
+    UnknownAction
+        For a type that is not declared.
+
+    Examples
+    --------
     >>> parse({"type": "cancelOrder", "cancels": [{"symbolCode": "1", "ordId": "12"}]})
     {'type': 'cancelOrder', 'cancels': [{'symbolCode': 1, 'ordId': 12}]}
     """

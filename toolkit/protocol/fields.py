@@ -39,13 +39,30 @@ Check = Callable[[dict[str, Any]], None]
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
+# Digits are `[0-9]`: `\d` would accept those of every script.
 _DECIMAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class Broken(Exception):
-    """A rule is broken. The path is collected from the inside out. Internal to the protocol."""
+    """A rule is broken.
+
+    The path is collected from the inside out. It is internal to the protocol.
+
+    Parameters
+    ----------
+    rule : str
+        The rule in words.
+    reason : str
+        What is wrong, in words, without the path.
+    value : object, optional
+        Value that broke it (default: none).
+    nearest : tuple of str, optional
+        Values that would pass (default: none).
+    path : tuple of str, optional
+        Steps to the value, such as "orders" and "[0]" (default: none).
+    """
 
     def __init__(
         self, rule: str, reason: str, value: Any = None, nearest: tuple[str, ...] = (), path: tuple[str, ...] = ()
@@ -58,7 +75,13 @@ class Broken(Exception):
         self.path = list(path)
 
     def under(self, *parents: str) -> Broken:
-        """Put parents in front of the path and return the error itself."""
+        """Put parents in front of the path and return the error itself.
+
+        Parameters
+        ----------
+        *parents : str
+            Steps, outermost first.
+        """
         self.path[:0] = parents
         return self
 
@@ -71,14 +94,28 @@ class Broken(Exception):
         return text
 
     def error(self, kind: type[MalformedRequest] = MalformedRequest, prefix: str = "") -> MalformedRequest:
-        """Return the public error, `prefix` (such as "action") precedes the path."""
+        """Return the public error.
+
+        Parameters
+        ----------
+        kind : type of MalformedRequest, optional
+            Class of the error (default: `MalformedRequest`).
+        prefix : str, optional
+            Precedes the path, such as "action" (default: none).
+        """
         where = f"{prefix}.{self.where}" if prefix and self.path else prefix or self.where
         message = f"{where}: {self.reason}" if where else self.reason
         return kind(message, field=where, rule=self.rule, value=self.value, nearest=self.nearest)
 
 
 def shown(value: Any) -> str:
-    """Return a value as errors show it: its kind and at most 60 characters, in printable ASCII."""
+    """Return a value as errors show it: its kind and at most 60 characters, in printable ASCII.
+
+    Parameters
+    ----------
+    value : object
+        Any value of a request.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -96,34 +133,87 @@ def shown(value: Any) -> str:
 
 
 def key_text(key: object) -> str:
-    """Return a field name as paths show it."""
+    """Return a field name as paths show it.
+
+    Parameters
+    ----------
+    key : object
+        Key of an object, text in JSON.
+    """
     return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
 def snake_case(name: str) -> str:
-    """Return a camelCase name in snake_case."""
+    """Return a camelCase name in snake_case.
+
+    Parameters
+    ----------
+    name : str
+        Name in camelCase.
+    """
     return re.sub(r"[A-Z]", lambda found: "_" + found.group().lower(), name)
 
 
 class Rule:
-    """Values that a field accepts: `kind` is its protobuf type, `accepts` describes it in words."""
+    """Values that a field accepts.
+
+    `kind` is its protobuf type, `accepts` describes it in words.
+    """
 
     kind: ClassVar[str] = ""
     accepts: str = ""
 
     def check(self, value: Any) -> Any:
-        """Return the canonical value, or raise Broken."""
+        """Return the canonical value.
+
+        Parameters
+        ----------
+        value : object
+            Value as read from JSON.
+
+        Raises
+        ------
+        Broken
+            If the rule refuses it.
+        """
         raise Broken("known rule", f"no rule accepts {shown(value)}", value)
 
     def refuse(self, value: Any, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
-        """Raise Broken with what this rule accepts, and values close to `value` that would pass."""
+        """Raise Broken with what this rule accepts, and values that would pass.
+
+        Parameters
+        ----------
+        value : object
+            Value that is refused.
+        rule : str, optional
+            The rule in words (default: what it accepts).
+        nearest : tuple of str, optional
+            Values close to it that would pass (default: none).
+
+        Raises
+        ------
+        Broken
+            Always.
+        """
         hint = f". {' or '.join(nearest)} would pass" if nearest else ""
         raise Broken(rule or self.accepts, f"must be {self.accepts}, got {shown(value)}{hint}", value, nearest)
 
 
 @dataclass(frozen=True, slots=True)
 class Int(Rule):
-    """A whole number within bounds. With `or_text`, text passes too, as in the items of cancelOrder."""
+    """A whole number within bounds.
+
+    Attributes
+    ----------
+    minimum : int
+        Smallest number (default: that of int64).
+    maximum : int
+        Largest number (default: that of int64).
+    or_text : bool
+        Whether text passes too, as in the items of cancelOrder (default: `False`).
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "int64"
     minimum: int = INT64_MIN
@@ -140,6 +230,7 @@ class Int(Rule):
         object.__setattr__(self, "accepts", bounds + (" (as number or text)" if self.or_text else ""))
 
     def check(self, value: Any) -> int:
+        # `type` and not `isinstance`: True is an int in Python, but not in JSON.
         if type(value) is int and self.minimum <= value <= self.maximum:
             return value
         if type(value) is str and _WHOLE.fullmatch(value):
@@ -155,7 +246,21 @@ class Int(Rule):
 
 @dataclass(frozen=True, slots=True)
 class DecimalText(Rule):
-    """A decimal as text: digits and at most one point, without exponent, spaces or plus sign. It is kept as written."""
+    """A decimal as text: digits and at most one point, without exponent, spaces or plus sign.
+
+    It is kept as written.
+
+    Attributes
+    ----------
+    sign : {"zero or more", "above zero", "not zero"}
+        Numbers that pass (default: "zero or more").
+    places : int or None
+        Most decimal places, `None` for any number (default: none).
+    minimum : int or None
+        Smallest number, `None` for no other bound than the sign (default: none).
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "string"
     sign: str = "zero or more"
@@ -182,6 +287,7 @@ class DecimalText(Rule):
             self.refuse(value, nearest=self._as_text(value))
         if self.any and plain_match(value):
             return value
+        # The length is checked first, so that a long text costs no search.
         found = _DECIMAL.fullmatch(value) if len(value) <= MAX_DIGITS else None
         if found is None:
             self.refuse(value)
@@ -209,7 +315,17 @@ class DecimalText(Rule):
 
 @dataclass(frozen=True, slots=True)
 class EnumName(Rule):
-    """The name of an enum's member, in protobuf its number. `refused` has names that must not be sent, and why."""
+    """The name of an enum's member, in protobuf its number.
+
+    Attributes
+    ----------
+    numbers : mapping of str to int
+        Name → number, of those that may be sent.
+    refused : mapping of str to str
+        Name → why it must not be sent (default: none).
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "enum"
     numbers: Mapping[str, int]
@@ -233,7 +349,17 @@ class EnumName(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Text(Rule):
-    """Text that UTF-8 can encode, with a length in characters between bounds."""
+    """Text that UTF-8 can encode.
+
+    Attributes
+    ----------
+    minimum : int
+        Smallest number of characters (default: 0).
+    maximum : int
+        Largest number of characters (default: 256).
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "string"
     minimum: int = 0
@@ -256,7 +382,13 @@ class Text(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Address(Rule):
-    """An address as text, 0x and 40 hex digits, kept as written."""
+    """An address as text, 0x and 40 hex digits, kept as written.
+
+    Attributes
+    ----------
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "string"
     accepts: str = field(init=False, default="an address: 0x and 40 hex digits")
@@ -269,7 +401,13 @@ class Address(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Bool(Rule):
-    """true or false."""
+    """true or false.
+
+    Attributes
+    ----------
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "bool"
     accepts: str = field(init=False, default="true or false")
@@ -282,9 +420,26 @@ class Bool(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an object: JSON name, rule, protobuf number, whether it is required, protobuf name and alias.
+    """One field of an object.
 
-    `source` is who has it in an action that the specification declares.
+    Attributes
+    ----------
+    name : str
+        Name in JSON.
+    rule : Rule
+        Values that it accepts.
+    number : int
+        Number in the protobuf message, 0 for a field that is in none (default: 0).
+    required : bool
+        Whether an object without it is refused (default: `False`).
+    proto : str
+        Name in the protobuf message (default: `name` in snake_case).
+    alias : str
+        Another name that JSON may have (default: none).
+    note : str
+        Description, for the reference (default: none).
+    source : Source
+        Who has it in an action that the specification declares (default: the specification).
     """
 
     name: str
@@ -304,9 +459,20 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Object(Rule):
-    """An object with known fields. `checks` examine the whole canonical object after its fields passed.
+    """An object with known fields.
 
-    `advice` has messages for names that are not fields here but are fields of a similar object.
+    Attributes
+    ----------
+    fields : tuple of Field
+        Its fields, in the order of the reference.
+    message : str
+        Name of the protobuf message (default: none).
+    checks : tuple of Check
+        Examine the whole canonical object after its fields passed (default: none).
+    advice : mapping of str to str
+        Name that is no field here, but one of a similar object → message (default: none).
+    accepts : str
+        The accepted values in words.
     """
 
     kind: ClassVar[str] = "message"
@@ -341,6 +507,7 @@ class Object(Rule):
                 canonical[name] = check(given)
         except Broken as broken:
             raise broken.under(key_text(key)) from None
+        # After the fields, so that a misspelt name is reported, and not the missing one.
         for name in self._required:
             if name not in canonical:
                 self._missing(name)
@@ -367,7 +534,19 @@ class Object(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Items(Rule):
-    """A list of objects with the same fields, with a length between bounds."""
+    """A list of objects with the same fields.
+
+    Attributes
+    ----------
+    item : Object
+        Rule of each object.
+    minimum : int
+        Smallest number of objects (default: 1).
+    maximum : int or None
+        Largest number of objects, `None` for no limit (default: none).
+    accepts : str
+        The accepted values in words.
+    """
 
     kind: ClassVar[str] = "repeated"
     item: Object
@@ -380,6 +559,7 @@ class Items(Rule):
         object.__setattr__(self, "accepts", f"a list of {count} objects")
 
     def check(self, value: Any) -> list[dict[str, Any]]:
+        # A tuple passes, because callers in Python write them.
         if type(value) is not list and type(value) is not tuple:
             self.refuse(value)
         if len(value) < self.minimum or (self.maximum is not None and len(value) > self.maximum):

@@ -36,7 +36,15 @@ class TooDeep(ValueError):
 
 
 class RepeatedKey(ValueError):
-    """An object that has a key twice. Decoders keep one of its values silently, and another program the other."""
+    """An object that has a key twice.
+
+    Decoders keep one of its values silently, and another program the other.
+
+    Parameters
+    ----------
+    key : str
+        The key that is there twice.
+    """
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the JSON has the key {key!r} twice in one object")
@@ -103,9 +111,19 @@ def decode(text: bytes | str) -> Any:
 
 
 def members(raw: bytes) -> dict[str, msgspec.Raw]:
-    """Return the members of the object in `raw`, with values that are not decoded yet.
+    """Return the members of an object, with values that are not decoded yet.
 
-    Raises RepeatedKey for a key that is there twice, ValueError (msgspec.DecodeError) for text of another shape.
+    Parameters
+    ----------
+    raw : bytes
+        JSON of an object.
+
+    Raises
+    ------
+    RepeatedKey
+        For a key that is there twice.
+    ValueError
+        For text of another shape (msgspec.DecodeError).
     """
     found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     # Without spaces, each member is a key in quotes, a colon, its value, and the comma or brace after it. A text of
@@ -127,7 +145,20 @@ def members(raw: bytes) -> dict[str, msgspec.Raw]:
 
 
 def refuse_repeated(text: bytes) -> None:
-    """Raise RepeatedKey where an envelope, or the object in its `data`, has a key twice. Other faults pass."""
+    """Refuse an envelope that has a key twice, or whose object in `data` has one.
+
+    Other faults pass.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON of an envelope.
+
+    Raises
+    ------
+    RepeatedKey
+        For a key that is there twice.
+    """
     try:
         data = bytes(members(text).get("data", b""))
         if data.startswith(b"{"):

@@ -25,7 +25,17 @@ _STOP_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MA
 
 
 def sendable(enum: type[IntEnum], *names: str, refused: Mapping[str, str] | None = None) -> EnumName:
-    """Return the rule of an enum field: the given names may be sent, by default all but NONE."""
+    """Return the rule of an enum field.
+
+    Parameters
+    ----------
+    enum : type of IntEnum
+        The enum of the interface.
+    *names : str
+        Names that may be sent (default: all but NONE).
+    refused : mapping of str to str or None, optional
+        Further names → why they must not be sent (default: none).
+    """
     numbers = {member.name: member.value for member in enum if member.value}
     return EnumName({name: numbers[name] for name in names or numbers}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
 
@@ -35,7 +45,18 @@ BUILDER_ORDER_TYPE = sendable(OrderType, "LIMIT", "MARKET", *_STOP_TYPES, refuse
 
 
 def price_fits_type(item: dict[str, Any]) -> None:
-    """Refuse a limit order without a price, and a market order with one."""
+    """Refuse a limit order without a price, and a market order with one.
+
+    Parameters
+    ----------
+    item : dict of str to object
+        Checked order item.
+
+    Raises
+    ------
+    Broken
+        With the field ordPx.
+    """
     price, kind = item["ordPx"], item["ordType"]
     if kind.endswith("MARKET"):
         if price != "0":
@@ -47,13 +68,37 @@ def price_fits_type(item: dict[str, Any]) -> None:
 
 
 def names_an_order(item: dict[str, Any]) -> None:
-    """Refuse an item with neither id. On the wire 0 means that there is none."""
+    """Refuse an item with neither id.
+
+    On the wire 0 means that there is none.
+
+    Parameters
+    ----------
+    item : dict of str to object
+        Checked item with ordId or clOrdId.
+
+    Raises
+    ------
+    Broken
+        With the field ordId.
+    """
     if not (item.get("ordId") or item.get("clOrdId")):
         raise Broken("clOrdId or ordId", "clOrdId or ordId is missing. Give one of them", None, (), ("ordId",))
 
 
 def is_bracket(action: dict[str, Any]) -> None:
-    """Refuse a bracket that is not one main order with a take-profit, a stop-loss or both."""
+    """Refuse a bracket that is not one main order with a take-profit, a stop-loss or both.
+
+    Parameters
+    ----------
+    action : dict of str to object
+        Checked placeBracketOrder.
+
+    Raises
+    ------
+    Broken
+        With the field reduceOnly of an order.
+    """
     seen: set[str] = set()
     for index, item in enumerate(action["orders"]):
         kind = item.get("reduceOnly")
@@ -73,7 +118,19 @@ def is_bracket(action: dict[str, Any]) -> None:
 
 
 def order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Field, ...]:
-    """Return the fields of an order item. Actions differ in the name of the reduce-only field and the types."""
+    """Return the fields of an order item.
+
+    Actions differ in the name of the reduce-only field and in the types.
+
+    Parameters
+    ----------
+    reduce_name : str
+        Name of the reduce-only field.
+    types : EnumName
+        Rule of ordType.
+    alias : str, optional
+        Another name of the reduce-only field (default: none).
+    """
     return (
         Field("symbolCode", SYMBOL_CODE, 2, required=True, note="numeric product code"),
         Field("ordPx", DecimalText(), 3, required=True, note='limit price ("0" for a market order)'),

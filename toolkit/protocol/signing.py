@@ -612,7 +612,7 @@ class Alternative(NamedTuple):
     signer : str
         Address in lower case.
     theirs : str
-        That variant in words, as far as it differs from the chain's.
+        In words, what of that variant differs from the chain's.
     own : str
         The variant of the chain in words.
     """

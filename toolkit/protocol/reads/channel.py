@@ -66,7 +66,19 @@ def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> Malfor
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionField:
-    """One field of a subscription: wire name, check (returns the canonical value), rule as text, default."""
+    """One field of a subscription.
+
+    Attributes
+    ----------
+    name : str
+        Name on the wire.
+    check : callable
+        Returns the canonical value, or raises MalformedRequest.
+    rule : str
+        The accepted values in words.
+    default : object
+        Value of a subscription without it (default: none).
+    """
 
     name: str
     check: Callable[[Any], Any]
@@ -90,32 +102,34 @@ class Channel:
         Name of the subscription and of the channel.
     about : str
         A sentence for the reference.
-    row : RowType
+    row : RowType or None
         Record of an item. The channel of an account's state has none.
     parts : mapping of str to RowType
-        Records of the parts of an account's state. Their identities name the items.
+        Records of the parts of an account's state. Their identities name the items (default: none).
     fields : tuple of SubscriptionField
-        Fields of the subscription.
-    style : str
+        Fields of the subscription (default: none).
+    style : Style
         How messages are applied, see the module.
     key : str
         Member of `data` with the items, "" if `data` is the item.
-    also : tuple of str
-        Further members of `data`.
-    columns : tuple of str
-        Wire names of an item as published, where they are fewer than those of the record.
     identity : tuple of str
-        Wire names that identify an item.
+        Wire names that identify an item (default: none).
     conflate : bool
-        True if a slow reader may get one newer message instead of many.
+        True if a slow reader may get one newer message instead of many (default: `False`).
     silence_ms : int
-        A client subscribes again after a longer silence.
+        A client subscribes again after a longer silence (default: 60,000).
     quiet : bool
-        True if silence does not make the data stale.
-    typed, sequenced : bool
-        True if published messages have `type` or `sequence`.
+        True if silence does not make the data stale (default: `False`).
+    also : tuple of str
+        Further members of `data` (default: none).
+    typed : bool
+        True if published messages have `type` (default: `False`).
+    sequenced : bool
+        True if published messages have `sequence` (default: `False`).
+    columns : tuple of str
+        Wire names of an item as published, where they are fewer than those of the record (default: none).
     source : Source
-        Who says that the channel exists.
+        Who says that the channel exists (default: published).
     """
 
     type: str
@@ -162,7 +176,18 @@ class Channel:
         return ACCOUNT in self.fields
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the checked, canonical subscription fields. MalformedRequest names the field that is wrong."""
+        """Return the checked, canonical subscription fields.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Fields of the client's subscription.
+
+        Raises
+        ------
+        MalformedRequest
+            With the field that is wrong.
+        """
         known = {"type", *(one.name for one in self.fields)}
         for name in given:
             if name not in known:
@@ -177,9 +202,21 @@ class Channel:
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.fields}
 
     def subject(self, fields: Mapping[str, Any]) -> str:
-        """Return the subject text of checked fields, such as "orderBook.BTCUSDC.50"."""
+        """Return the subject text, such as "orderBook.BTCUSDC.50".
+
+        Parameters
+        ----------
+        fields : mapping of str to object
+            Checked fields of the subscription.
+        """
         return ".".join([self.type, *(str(fields[one.name]) for one in self.fields)])
 
     def subscription(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `subscription` object of a client message."""
+        """Return the `subscription` object of a client message.
+
+        Parameters
+        ----------
+        fields : mapping of str to object
+            Checked fields of the subscription.
+        """
         return {"type": self.type, **{one.name: fields[one.name] for one in self.fields}}

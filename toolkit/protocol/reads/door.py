@@ -29,9 +29,21 @@ _NO_SCALAR = frozenset((list, dict, bool))
 
 
 def read(field: RecordField, value: Any) -> Any:
-    """Return a value as the type of its field: Decimal, int (times in ms), bool or text, None where there is none.
+    """Return a value as the type of its field: Decimal, int (times in ms), bool or text.
 
-    Numbers may come as text, and text as numbers. Raises ValueError for a value that does not fit.
+    It is `None` where there is none. Numbers may come as text, and text as numbers.
+
+    Parameters
+    ----------
+    field : RecordField
+        Declaration of the field.
+    value : object
+        Value as read from JSON.
+
+    Raises
+    ------
+    ValueError
+        For a value that does not fit.
     """
     if value is None or field.kind == "object":
         return value
@@ -68,7 +80,20 @@ def _truth(value: Any) -> bool | None:
 
 
 def amount(value: Any, *, signed: bool = True) -> Decimal | None:
-    """Return a value as Decimal, None where there is none. Raises ValueError for one that is no finite number."""
+    """Return a value as Decimal, `None` where there is none.
+
+    Parameters
+    ----------
+    value : object
+        Value as read from JSON.
+    signed : bool, optional
+        Whether it may be negative (default: `True`).
+
+    Raises
+    ------
+    ValueError
+        For one that is no finite number.
+    """
     if value is None or value == "":
         return None
     try:
@@ -82,7 +107,18 @@ def amount(value: Any, *, signed: bool = True) -> Decimal | None:
 
 
 def whole(value: Any) -> int:
-    """Return a value as an int64. Raises ValueError for one that is no such number, or has a fraction."""
+    """Return a value as an int64.
+
+    Parameters
+    ----------
+    value : object
+        Value as read from JSON.
+
+    Raises
+    ------
+    ValueError
+        For one that is no such number, or has a fraction.
+    """
     try:
         number = int(value if type(value) is not str or _NUMBER.fullmatch(value) else "")
     except (TypeError, ArithmeticError):
@@ -93,7 +129,17 @@ def whole(value: Any) -> int:
 
 
 def fault(record: Record, row: Any) -> str:
-    """Return why a row can't be used, which names the field, "" for one that has all that the record needs."""
+    """Return why a row can't be used, "" for one that has all that the record needs.
+
+    The text names the field.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the row.
+    row : object
+        One row of the data, of any type.
+    """
     if not isinstance(row, Mapping):
         return f"{shown(row)} is not an object"
     for field in record.needed:
@@ -112,7 +158,17 @@ def fault(record: Record, row: Any) -> str:
 
 
 def absent(record: Record, row: Mapping[str, Any], expected: Iterable[str] | None = None) -> list[str]:
-    """Return the published fields that are missing in a row, or those `expected` in their place."""
+    """Return the published fields that are missing in a row.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the row.
+    row : mapping of str to object
+        One row of the data.
+    expected : iterable of str or None, optional
+        Fields that are looked for (default: those that belong to every row).
+    """
     return [
         name
         for name in (record.expected if expected is None else expected)
@@ -121,7 +177,20 @@ def absent(record: Record, row: Mapping[str, Any], expected: Iterable[str] | Non
 
 
 def rows_of(endpoint: Endpoint, data: Any) -> list[Any]:
-    """Return the rows of an answer's data. Raises BadAnswer for data of another shape."""
+    """Return the rows of an answer's data.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    data : object
+        Member `data` of the answer.
+
+    Raises
+    ------
+    BadAnswer
+        For data of another shape.
+    """
     try:
         return endpoint.rows(data)
     except MalformedRequest as error:
@@ -129,7 +198,22 @@ def rows_of(endpoint: Endpoint, data: Any) -> list[Any]:
 
 
 def admit(path: str, record: Record, rows: Sequence[Any]) -> None:
-    """Raise BadAnswer, which names path, record and field, unless every row has all that its record needs."""
+    """Accept rows, each of which has all that its record needs.
+
+    Parameters
+    ----------
+    path : str
+        Path of the query.
+    record : Record
+        Record of the row.
+    rows : sequence of object
+        Rows of the data.
+
+    Raises
+    ------
+    BadAnswer
+        With path, record and field, for a row that can't be used.
+    """
     for number, row in enumerate(rows, 1):
         if why := fault(record, row):
             raise BadAnswer(f"GET {path}: {record.name}: {why}, in row {number} of {len(rows)}", body=shown(row))
@@ -142,7 +226,15 @@ class Door:
         self._said: set[tuple[str, str]] = set()
 
     def look(self, record: Record, rows: Iterable[Any]) -> None:
-        """Warn of fields that are missing in rows that are used nevertheless."""
+        """Warn of fields that are missing in rows that are used nevertheless.
+
+        Parameters
+        ----------
+        record : Record
+            Record of the row.
+        rows : iterable of object
+            Rows of the data.
+        """
         for row in rows:
             why = fault(record, row)
             if why.endswith("is missing"):  # who reads the row says what else it has
@@ -151,11 +243,29 @@ class Door:
                 self.absent(record.name, name)
 
     def absent(self, record: str, name: str) -> None:
-        """Warn that a published field of a record is absent."""
+        """Warn that a published field of a record is absent.
+
+        Parameters
+        ----------
+        record : str
+            Name of the record.
+        name : str
+            Wire name of the field.
+        """
         self.warn(record, name, f"{record}.{name} is published and missing in what the venue sent. It is NA")
 
     def warn(self, record: str, what: str, message: str) -> None:
-        """Warn with DataWarning of something about a record, unless that was done before."""
+        """Warn with DataWarning of something about a record, unless that was done before.
+
+        Parameters
+        ----------
+        record : str
+            Name of the record.
+        what : str
+            What it is about. A second warning of the same is left out.
+        message : str
+            The text.
+        """
         if (record, what) not in self._said:
             self._said.add((record, what))
             warn(message)

@@ -38,30 +38,34 @@ class Param:
 
     Attributes
     ----------
-    wire, name : str
-        Name in the query, and in Python.
-    kind : str
+    wire : str
+        Name in the query.
+    name : str
+        Name in Python.
+    kind : ParamKind
         Kind of its values, see `parse`.
     about : str
         Description.
     required : bool
-        True if the venue refuses a query without it.
+        True if the venue refuses a query without it (default: `False`).
     default : object
-        Value that the venue takes where it is not given.
-    low, high : int, optional
-        Bounds of a number (default: those of its kind).
-    multiple : int
-        A number is a multiple of this.
+        Value that the venue takes where it is not given (default: none).
+    low : int or None
+        Smallest number (default: that of its kind).
+    high : int or None
+        Largest number (default: that of its kind).
     choices : tuple of str
-        Texts of a choice.
-    enum : str
-        Name in `ENUMS` of an enum.
-    fill : str
-        "account" if a session fills in its own account.
+        Texts of a choice (default: none).
+    enum : EnumKey or None
+        Name in `ENUMS` of an enum (default: none).
+    fill : {"account", ""}
+        "account" if a session fills in its own account (default: nothing is filled in).
+    multiple : int
+        A number is a multiple of this (default: 1).
     unless : str
-        Wire name of another parameter. If that is given, `fill` is skipped.
+        Wire name of another parameter. If that is given, `fill` is skipped (default: none).
     leading : bool
-        True if the method needs it, although the venue does not.
+        True if the method needs it, although the venue does not (default: `False`).
     """
 
     wire: str
@@ -112,7 +116,15 @@ class Param:
     def parse(self, given: str) -> Any:
         """Return the typed value of the query's text: int, bool, enum name, lower-case address or hash, or text.
 
-        Raises MalformedRequest that names the parameter, its rule and the value.
+        Parameters
+        ----------
+        given : str
+            Text in the query.
+
+        Raises
+        ------
+        MalformedRequest
+            With the parameter, its rule and the value.
         """
         value = self._read(given)
         if value is None:
@@ -159,28 +171,31 @@ class Param:
 class Endpoint:
     """One Info query.
 
-    Attributes
+    Parameters
     ----------
-    name, path : str
-        Python name, and path on the wire.
+    name : str
+        Name in Python.
+    path : str
+        Path on the wire.
     summary : str
         Description.
     row : RowType
         Record of its rows.
-    params : mapping of str to Param
-        Parameters by wire name. They are declared as a sequence.
-    shape : str
-        Shape of the data: "list" (an array), "paged" (an object with total and items) or "one" (a single object).
-    items : str
-        Key of the rows if the data is an object.
-    beside : RowType, optional
-        Record of the other members of the data.
-    order : str
-        How rows are sorted.
-    source : Source
-        `L` if the exchange does not document the answer.
-    null : bool
-        True if the data of "one" may be null.
+    params : sequence of Param, optional
+        Parameters (default: none). The attribute has them by wire name.
+    shape : DataShape, optional
+        Shape of the data: "list" (an array), "paged" (an object with total and items) or "one" (a single object)
+        (default: "list").
+    items : str, optional
+        Key of the rows if the data is an object (default: "items").
+    beside : RowType or None, optional
+        Record of the other members of the data (default: none).
+    order : str, optional
+        How rows are sorted (default: not said).
+    source : Source, optional
+        `L` if the exchange does not document the answer (default: published).
+    null : bool, optional
+        True if the data of "one" may be null (default: `False`).
     """
 
     name: str
@@ -238,7 +253,15 @@ class Endpoint:
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
         """Return the typed values of a query string by wire name, including defaults.
 
-        Raises MalformedRequest (40003), which names a parameter that is unknown, repeated, missing or invalid.
+        Parameters
+        ----------
+        query : iterable of tuple of (str, str) or mapping of str to str
+            Names and texts of the query string.
+
+        Raises
+        ------
+        MalformedRequest
+            With a parameter that is unknown, repeated, missing or invalid (40003).
         """
         pairs = query.items() if isinstance(query, Mapping) else query
         given: dict[str, str] = {}
@@ -263,7 +286,18 @@ class Endpoint:
         return values
 
     def rows(self, data: Any) -> list[Any]:
-        """Return the rows of a response's `data`, in any of the shapes that the venue is known to use."""
+        """Return the rows of a response's data, in any of the shapes that the venue is known to use.
+
+        Parameters
+        ----------
+        data : object
+            Member `data` of the answer.
+
+        Raises
+        ------
+        MalformedRequest
+            For data of another shape.
+        """
         if data is None:
             return []
         if isinstance(data, list):
@@ -285,6 +319,12 @@ class Endpoint:
         raise MalformedRequest(said, field="data", rule="shape", value=data)
 
     def total(self, data: Any) -> int | None:
-        """Return the number of rows in all pages, None if the venue does not report it."""
+        """Return the number of rows in all pages, `None` if the venue does not report it.
+
+        Parameters
+        ----------
+        data : object
+            Member `data` of the answer.
+        """
         total = data.get("total") if isinstance(data, Mapping) else None
         return int(total) if isinstance(total, int | str) and _COUNT.fullmatch(str(total)) else None

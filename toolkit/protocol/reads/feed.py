@@ -78,7 +78,19 @@ CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 
 @dataclass(frozen=True, slots=True)
 class ClientMessage:
-    """A checked message of a client. `channel`, `fields` and `subject` are empty for a ping."""
+    """A checked message of a client.
+
+    Attributes
+    ----------
+    method : Method
+        "subscribe", "unsubscribe" or "ping".
+    channel : Channel or None
+        Declaration of the channel, `None` for a ping.
+    fields : dict of str to object
+        Checked fields of the subscription, empty for a ping.
+    subject : str
+        Text that names the subscription, "" for a ping.
+    """
 
     method: Method
     channel: Channel | None = None
@@ -89,8 +101,16 @@ class ClientMessage:
 def parse(text: str | bytes) -> ClientMessage:
     """Return the checked message of a client.
 
-    Raises MalformedRequest whose `field` names what is wrong: "" for no JSON object, "method",
-    "subscription", "subscription.type" or "subscription.<field>".
+    Parameters
+    ----------
+    text : str or bytes
+        JSON text.
+
+    Raises
+    ------
+    MalformedRequest
+        With what is wrong as `field`: "" for no JSON object, "method", "subscription", "subscription.type" or
+        "subscription.<field>".
     """
     if len(text) > MAX_MESSAGE_BYTES:
         raise _bad("", f"a message may have {MAX_MESSAGE_BYTES} bytes, and this message has {len(text)}", len(text))
@@ -128,7 +148,15 @@ def _bad(path: str, message: str, value: Any) -> MalformedRequest:
 
 
 def method_of(text: str | bytes) -> str:
-    """Return the method that a malformed message names, "" if it can't be read. Refusals show it."""
+    """Return the method that a malformed message names, "" if it can't be read.
+
+    Refusals show it.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON text.
+    """
     try:
         message = jsontext.decode(text)
     except _UNREADABLE:
@@ -138,17 +166,39 @@ def method_of(text: str | bytes) -> str:
 
 
 def encode(message: Mapping[str, Any]) -> str:
-    """Return the JSON text of a message."""
+    """Return the JSON text of a message.
+
+    Parameters
+    ----------
+    message : mapping of str to object
+        The message, ready for JSON.
+    """
     return msgspec.json.encode(message).decode()
 
 
 def subscribe(channel: Channel, fields: Mapping[str, Any]) -> str:
-    """Return the client's message that subscribes to checked fields."""
+    """Return the client's message that subscribes to checked fields.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping of str to object
+        Checked fields of the subscription.
+    """
     return encode({"method": "subscribe", "subscription": channel.subscription(fields)})
 
 
 def unsubscribe(channel: Channel, fields: Mapping[str, Any]) -> str:
-    """Return the client's message that ends a subscription."""
+    """Return the client's message that ends a subscription.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping of str to object
+        Checked fields of the subscription.
+    """
     return encode({"method": "unsubscribe", "subscription": channel.subscription(fields)})
 
 
@@ -157,14 +207,33 @@ PONG = '{"channel":"pong"}'
 
 
 def acknowledgement(method: str, subject: str) -> str:
-    """Return the venue's message that a subscription or its end was accepted."""
+    """Return the venue's message that a subscription or its end was accepted.
+
+    Parameters
+    ----------
+    method : str
+        "subscribe" or "unsubscribe".
+    subject : str
+        Text that names the subscription, such as "trades.BTCUSDC".
+    """
     return encode({"method": method, "success": True, "subject": subject})
 
 
 def refusal(method: str, code: int, message: str, subject: str = "", retry_after_ms: int = 0) -> str:
     """Return the venue's message that a request was refused.
 
-    It has the `subject` if known, and `retryAfterMs` if the same request may be accepted later [L].
+    Parameters
+    ----------
+    method : str
+        Method of the request, "" if it can't be read.
+    code : int
+        Wire code.
+    message : str
+        Why, in words.
+    subject : str, optional
+        Subject of the request, "" if not known (default: "").
+    retry_after_ms : int, optional
+        Milliseconds after which the same request may be accepted, 0 for never [L] (default: 0).
     """
     answer: dict[str, Any] = {"method": method, "success": False, "code": code, "message": message}
     if subject:
@@ -175,7 +244,9 @@ def refusal(method: str, code: int, message: str, subject: str = "", retry_after
 
 
 def data_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
-    """Return a data message. It has `type` and `sequence` where the published messages of the channel have them.
+    """Return a data message.
+
+    It has `type` and `sequence` where the published messages of the channel have them.
 
     Parameters
     ----------
@@ -187,6 +258,11 @@ def data_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, 
         Number of the message.
     data : mapping
         Its contents.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
     """
     head: dict[str, Any] = {"type": kind} if channel.typed else {}
     if channel.sequenced:

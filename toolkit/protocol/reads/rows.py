@@ -121,28 +121,34 @@ class RecordField:
 
     Attributes
     ----------
-    wire, column : str
-        Name on the wire, and of the column in a frame.
-    kind, enum : str
-        Kind of its values, and the name of their enum in `ENUMS` (None for no enum).
-    unit, about : str
-        Unit ("" for none) and description.
+    wire : str
+        Name on the wire.
+    column : str
+        Name of the column in a frame.
+    kind : KindName
+        Kind of its values.
+    enum : EnumKey or None
+        Name of their enum in `ENUMS`, `None` for no enum.
+    unit : str
+        Unit, "" for none.
+    about : str
+        Description.
     dtype : str
         Dtype of the column.
-    json : str
+    json : JsonType
         Type in JSON, as published.
     source : Source
         Who says that the field exists.
     signed : bool
-        True if an amount may be negative.
+        True if an amount may be negative (default: `False`).
     needed : bool
-        True if a row can't be used without it.
+        True if a row can't be used without it (default: `False`).
     null : bool
-        True if the field may be null, which means that it is not set.
+        True if the field may be null, which means that it is not set (default: `False`).
     sparse : bool
-        True if the field belongs to some rows only.
+        True if the field belongs to some rows only (default: `False`).
     sent : bool
-        True if the local venue sends it.
+        True if the local venue sends it (default: `True`).
     """
 
     wire: str
@@ -177,18 +183,20 @@ class Record:
 
     Attributes
     ----------
-    name, about : str
-        Name and description.
+    name : str
+        Name of the record.
+    about : str
+        Description.
     fields : tuple of RecordField
         The fields, in the order of the columns.
     identity : tuple of str
-        Wire names that identify a row.
+        Wire names that identify a row (default: none).
     time : str
         Wire name of the field that startTime and endTime filter by, "" for none.
     changing : bool
-        True if a row, including its time, can change after it was read.
+        True if a row, including its time, can change after it was read (default: `False`).
     source : Source
-        `L` if the exchange publishes none of the fields: they are the local venue's.
+        `L` if the exchange publishes none of the fields: they are the local venue's (default: published).
     """
 
     name: str
@@ -293,14 +301,26 @@ def optional(
     sparse: bool = False,
     sent: bool | None = None,
 ) -> Any:
-    """Declare a field that may be missing. Its column has NA then. The parameters are those of `required`, and:
+    """Declare a field that may be missing.
+
+    Its column has NA then.
 
     Parameters
     ----------
-    null : bool
-        True if the field may be null, which means that it is not set (default: False).
-    sparse : bool
-        True if the field belongs to some rows only, so that nobody is warned where it is missing (default: False).
+    wire : str
+        Name on the wire.
+    about : str
+        Description, without a full stop.
+    unit : str, optional
+        Unit (default: that of its kind).
+    json : str, optional
+        Type in JSON as published (default: that of its kind).
+    source : Source, optional
+        Who says that the field exists (default: that of the record).
+    null : bool, optional
+        True if the field may be null, which means that it is not set (default: `False`).
+    sparse : bool, optional
+        True if the field belongs to some rows only, so that no one is warned where it is missing (default: `False`).
     sent : bool, optional
         True if the local venue sends it (default: unless it is [L] in a record that is published).
     """
