@@ -93,9 +93,6 @@ wallet_balances: session.wallet_balances()[["currency", "balance"]].values.tolis
 tickers: session.tickers()["mark_price"].idxmax() → 'BTCUSDC'
 fee_rates: session.fee_rates().loc["BTCUSDC"].to_dict() → {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
 funding_rates: session.funding_rates("BTCUSDC")["annualised"].item() → 0.1095
-[ExchangeFlows]
-send: session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status → 'ACCEPTED'
-revoke_agent: session.exchange.revoke_agent("toolkit").status → 'ACCEPTED'
 [Info]
 products: session.info.products()["symbol"].head(2).tolist() → ['BTCUSDC', 'ETHUSDC']
 product: session.info.product("BTCUSDC")["tick_size"].item() → 0.1
