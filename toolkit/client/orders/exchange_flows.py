@@ -22,6 +22,7 @@ from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, O
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting, bound
 from ...worked_examples import examples_of
+from ..io.docstrings import described, parameter, section
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -294,29 +295,48 @@ def _annotation(entry: Field, action: Action) -> str:
 
 
 def _docstring(action: Action, entries: list[Field]) -> str:
-    lines = [action.summary, ""]
-    for entry in entries:
-        known = _DEFAULTS.get(action.type, {}).get(entry.name)
-        words = [_accepts(entry), *([entry.note] if entry.note else [])]
-        default = "" if known is None else f" (default: {known!r})"
-        lines.append(f"{python_name(entry.name, action.type)}: {', '.join(words)}{default}")
-        if isinstance(entry.rule, Items | Object):
-            item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
-            lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
+    defaults = _DEFAULTS.get(action.type, {})
+    parameters = [_parameter_entry(action, entry, defaults) for entry in entries]
     if action.expiry:
-        lines.append("expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never)")
+        text = "Unix ms after which the venue refuses it (default: in a minute). None: never"
+        parameters.append(parameter("expiry_after", "int | None", text, optional=True))
     if action.vault:
-        lines.append(f"vault_address: vault to act for{'' if action.vault_required else ' (default: the account)'}")
+        needed = action.vault_required
+        text = f"Address of the vault to act for{'' if needed else ' (default: the account)'}"
+        parameters.append(parameter("vault_address", "str", text, optional=not needed))
     signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
-    lines += [
+    lines = [
+        action.summary,
         "",
-        f"Signed by: {action.signer} ({signed}). Returns a Receipt.",
-        "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
-        "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
-        'Source: docs/published.md, "Exchange API".',
-        *examples_of("Exchange").get(action.method, ()),
+        f'Signed by: {action.signer} ({signed}). Source: docs/published.md, "Exchange API".',
+        *section("Parameters", parameters),
+        *section("Returns", [["Receipt"]]),
+        *section("Raises", [described(name, text) for name, text in _RAISES.items()]),
     ]
+    if examples := examples_of("Exchange").get(action.method, ())[1:]:
+        lines += section("Examples", [examples])
     return "\n".join(lines)
+
+
+_RAISES = {
+    "WalletError": "Without the key that signs it",
+    "MalformedRequest": "For a broken field",
+    "ExchangeError": "When the venue refuses",
+    "NotSent": "When it did not leave this machine",
+    "OutcomeUnknown": "Without an answer. `session.resolve()` settles it",
+}
+
+
+def _parameter_entry(action: Action, field: Field, defaults: Mapping[str, Any]) -> list[str]:
+    text = ", ".join([_accepts(field), *([field.note] if field.note else [])])
+    if (default := defaults.get(field.name)) is not None:
+        text += f" (default: {json.dumps(default)})"
+    rule = field.rule.item if isinstance(field.rule, Items) else field.rule
+    items = [f"`{one.name}`: {one.rule.accepts}{_needed(one)}" for one in getattr(rule, "fields", ())]
+    optional = not field.required or field.name in defaults
+    return parameter(
+        python_name(field.name, action.type), _annotation(field, action), text, optional=optional, items=items
+    )
 
 
 def _accepts(entry: Field) -> str:
