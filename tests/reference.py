@@ -40,14 +40,14 @@ TOP = "toolkit"
 """The room of the modules that lie in no folder."""
 FLOORS = {
     TOP: 0,
-    "client/capture": 0,
-    "client/io": 0,
-    "client/limits": 0,
+    "client/capture": 95,
+    "client/io": 95,
+    "client/limits": 95,
     "client/orders": 0,
-    "client/parent_orders": 0,
+    "client/parent_orders": 95,
     "client/reads": 0,
-    "client/stream": 0,
-    "stored": 0,
+    "client/stream": 95,
+    "stored": 95,
     "benchmarks": 0,
     # research and what it draws
     "exchanges": 0,

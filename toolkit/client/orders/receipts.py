@@ -94,13 +94,13 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         The venue's message.
     intent : str
         Id in `session.intents()`.
-    tx_hash : str, optional
+    tx_hash : str
         Hash of the transaction, "" while it is not known.
-    tx_code : int, optional
+    tx_code : int
         Code of the transaction, None while it is not known.
-    results : tuple of ItemResult, optional
+    results : tuple of ItemResult
         One entry per order or cancel.
-    data : mapping, optional
+    data : mapping
         `data` of the response.
     """
 
