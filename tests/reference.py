@@ -43,7 +43,7 @@ FLOORS = {
     "client/capture": 95,
     "client/io": 95,
     "client/limits": 95,
-    "client/orders": 0,
+    "client/orders": 95,
     "client/parent_orders": 95,
     "client/reads": 0,
     "client/stream": 95,

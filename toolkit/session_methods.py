@@ -15,7 +15,7 @@ from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 from .worked_examples import add_examples
 
-for _flows in (TableFlows, PermissionFlows, BuilderFlows, ProductFlows):
+for _flows in (TableFlows, ProductFlows):
     add_examples(_flows, _flows.__name__)
 
 

@@ -145,7 +145,13 @@ def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
 
 
 def credited_address(data: Mapping[str, Any]) -> str:
-    """Return the address that the answer to a claim credits, "" if it names none."""
+    """Return the address that the answer to a claim credits, "" if it names none.
+
+    Parameters
+    ----------
+    data : mapping
+        `data` of the answer.
+    """
     return next((str(data[name]) for name in _CREDITED if is_address(data.get(name))), "")
 
 
