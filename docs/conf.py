@@ -43,6 +43,7 @@ add_module_names = False
 toc_object_entries = False
 default_role = "code"  # single backticks, as `help()` shows them
 napoleon_google_docstring = False
+napoleon_use_param = napoleon_use_rtype = False  # types are words, of which "sequence" would link `Live.sequence`
 napoleon_use_ivar = True  # fields of dataclasses have entries of their own below the class
 python_maximum_signature_line_length = 90
 

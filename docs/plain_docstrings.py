@@ -17,7 +17,7 @@ _NEW_FORM = re.compile(r"^-{3,}$|^::$|::$", re.MULTILINE)
 
 def setup(app: Any) -> dict[str, bool]:
     """Connect to autodoc."""
-    app.connect("autodoc-process-docstring", _process, priority=700)
+    app.connect("autodoc-process-docstring", _process, priority=300)
     return {"parallel_read_safe": True}
 
 
