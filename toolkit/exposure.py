@@ -106,21 +106,17 @@ class Standing(NamedTuple):
     """
 
     longs: int
-    """Steps of the long leg, or of a long position."""
+    """Steps of the long, `shorts` likewise."""
     shorts: int
-    """Steps of the short leg, or of a short position."""
     buys: int
-    """Value in micro-USDC of the resting buys that may open a position."""
+    """Value of the resting buys that may open a position, `sells` likewise."""
     sells: int
-    """Value in micro-USDC of the resting sells that may open a position."""
     step_value: int
-    """Value of one step at mark, in micro-USDC."""
+    """Value of one step at mark."""
     leverage: int
-    """Leverage in hundredths."""
     hedge: bool
-    """Whether the account holds both legs."""
     equity: int | None
-    """That of an isolated position in micro-USDC, None on cross margin."""
+    """That of an isolated position, None on cross margin."""
 
     def cover(self, side: int) -> int:
         """Return the number of steps that an order without reduce-only closes before it opens anything.
@@ -175,13 +171,13 @@ class Need(NamedTuple):
     """The need of an order: equity + freed − loss must cover the initial margin with `margin` for the product."""
 
     reach: int
-    """Notional in micro-USDC that position and orders could reach on the order's side."""
+    """Notional that position and orders could reach on the order's side."""
     margin: int
-    """Initial margin in micro-USDC that is held for the product with the order."""
+    """Initial margin that is held for the product with the order."""
     freed: int
-    """Equity in micro-USDC of an isolated position that the order closes before it opens the other side."""
+    """Equity of an isolated position that the order closes before it opens the other side."""
     loss: int
-    """Loss in micro-USDC against mark of the part that trades immediately. Fees are added."""
+    """Loss against mark of the part that trades immediately. Fees are added."""
 
 
 def need_of(

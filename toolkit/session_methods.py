@@ -13,10 +13,6 @@ from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
 from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
-from .worked_examples import add_examples
-
-for _flows in (TableFlows, ProductFlows):
-    add_examples(_flows, _flows.__name__)
 
 
 class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Accessors, Suggesting, Synchronous):

@@ -81,18 +81,6 @@ end_builder: {allowed} ; session.permissions.end_builder().status → 'ACCEPTED'
 register: toolkit.Builder(session).register("builders").status → 'ACCEPTED'
 traders: _ = toolkit.Builder(session).register("builders") ; len(toolkit.Builder(session).traders()) → 0
 place: {allowed} ; toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status → 'FILLED'
-[ProductFlows]
-margin_tables: session.products.margin_tables().loc[1, "max_leverage"].tolist() → [40.0, 20.0]
-currencies: session.products.currencies().index.tolist() → ['USDC']
-[TableFlows]
-ticker: session.ticker("BTCUSDC")[["last", "mark_price", "funding_rate"]].values.tolist()
-    → [[62500.0, 62500.0, 5e-05]]
-trades: session.trades("BTCUSDC", limit=2)[["side", "price", "quantity"]].values.tolist()
-    → [['SELL', 62503.4, 0.009], ['SELL', 62500.0, 0.025]]
-wallet_balances: session.wallet_balances()[["currency", "balance"]].values.tolist() → [['USDC', 10000.0]]
-tickers: session.tickers()["mark_price"].idxmax() → 'BTCUSDC'
-fee_rates: session.fee_rates().loc["BTCUSDC"].to_dict() → {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
-funding_rates: session.funding_rates("BTCUSDC")["annualised"].item() → 0.1095
 [Info]
 products: session.info.products()["symbol"].head(2).tolist() → ['BTCUSDC', 'ETHUSDC']
 product: session.info.product("BTCUSDC")["tick_size"].item() → 0.1

@@ -63,10 +63,24 @@ _CODE_LIMIT = 1 << 63
 class Retry:
     """Retry policy: exponential back-off with full jitter.
 
-    `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
-    what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
-    first, and no call that trades takes longer than twice that, with all that it asks. `reads` is what a read of many
-    pages may take.
+    The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or what the venue's Retry-After header
+    demands.
+
+    Parameters
+    ----------
+    attempts : int, optional
+        Number of attempts, the first one included (default: 4).
+    base : float, optional
+        Shortest bound of a wait, in seconds (default: 0.2).
+    cap : float, optional
+        Longest bound of a wait, in seconds (default: 5).
+    longest : float, optional
+        Longest wait that a header can demand, in seconds (default: 30).
+    total : float, optional
+        Seconds after the first attempt in which others begin (default: 60). No call that trades takes longer than twice
+        that, with all that it asks.
+    reads : ReadBudget, optional
+        What a read of many pages may take (default: `BUDGET`).
     """
 
     attempts: int = 4
@@ -136,8 +150,20 @@ class Envelope:
 def read_envelope(reply: Reply, what: str) -> Envelope:
     """Decode a response.
 
-    BadAnswer too where status and code contradict each other: the answer may be another request's. And where the
-    envelope has a key twice: which of the values counts would be a guess.
+    Parameters
+    ----------
+    reply : Reply
+        The HTTP reply.
+    what : str
+        Request in words, for the error.
+
+    Raises
+    ------
+    HttpStatus
+        For an error status without an envelope.
+    BadAnswer
+        For any other shape. Also where status and code contradict each other: the answer may be another request's. And
+        where the envelope has a key twice: which of the values counts would be a guess.
     """
     try:
         decoded = jsontext.decode(reply.body)

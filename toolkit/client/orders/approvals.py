@@ -66,7 +66,7 @@ class PermissionFlows(ActingPart):
         builders : iterable of str, optional
             Addresses of builders to query (default: none).
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: none).
 
         Returns
         -------
@@ -291,7 +291,7 @@ class BuilderFlows(ActingPart):
         ended : bool, optional
             True includes those that were revoked or have expired (default: False).
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: none).
 
         Returns
         -------

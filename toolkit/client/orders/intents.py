@@ -460,7 +460,7 @@ def frame(intents: Iterable[Intent], index: str | None = "intent") -> pd.DataFra
     intents : iterable of Intent
         Intents, oldest first.
     index : str, optional
-        Column that becomes the index (default: {default}).
+        Column that becomes the index (default: "intent").
     """
     from ..reads.frames import indexed, typed
 

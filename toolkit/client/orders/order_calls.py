@@ -389,7 +389,21 @@ class OrderCalls:
     def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
         """Cancel the open orders of an owner, until none that was open is left.
 
-        Raises OutcomeUnknown when some are still open after several rounds, or may be, and as the requests do.
+        Parameters
+        ----------
+        owner : str
+            Address of the account or vault.
+        code : int or None
+            Code of the product, None for all.
+        conditional : bool or None
+            True for waiting trigger orders only, False for the others only, None for both.
+        vault : str or None
+            Address of the vault, None for the account.
+
+        Raises
+        ------
+        OutcomeUnknown
+            When some are still open after several rounds, or may be. The requests raise their errors as well.
         """
         began_ms: int = yield Now()
         # Where the list is not complete, those that are known are cancelled, and the result is unknown.
@@ -505,7 +519,7 @@ class OrderCalls:
         exact : bool
             True gives Decimal (default: False, float64).
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: none).
         """
         made._single()
         name = "order_id" if made.order_id else "client_order_id"

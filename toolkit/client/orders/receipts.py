@@ -310,7 +310,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         exact : bool, optional
             True gives Decimal (default: False, float64).
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: none).
 
         Returns
         -------

@@ -629,7 +629,7 @@ class IntentFlows(SessionPart):
         limit : int, optional
             The newest so many (default: 1,000). None: all.
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: "intent").
 
         Returns
         -------

@@ -181,7 +181,7 @@ class ParentOrder:
         Parameters
         ----------
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: "intent").
 
         Returns
         -------
@@ -392,7 +392,7 @@ class ParentOrderPartFlows(SessionPart):
         Parameters
         ----------
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: "parent").
 
         Returns
         -------

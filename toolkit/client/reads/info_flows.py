@@ -46,7 +46,13 @@ _ANNUALISED = "funding_rate_history"
 
 
 class InfoFlows(Suggesting):
-    """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
+    """The flows of Info and AsyncInfo. Those of the queries are added below this class.
+
+    Parameters
+    ----------
+    session : InfoSession
+        The session that they read for.
+    """
 
     def __init__(self, session: InfoSession) -> None:
         self._session = session
@@ -178,8 +184,6 @@ def _docstring(endpoint: Endpoint) -> str:
         "",
         "Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.",
         *(_COMPLETE if endpoint.windowed else ()),
-        "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
-        "TransportError when no usable answer came.",
         f'Source: docs/published.md, "Info API": GET {endpoint.path}.',
         *section("Parameters", parameters),
         *section("Returns", [described("DataFrame", _rows(endpoint), _columns(endpoint))]),

@@ -627,7 +627,7 @@ class AsyncLive(Generic[L]):
         exact : bool, optional
             True gives Decimal (default: False, float64).
         index : str, optional
-            Column that becomes the index (default: {default}).
+            Column that becomes the index (default: none).
         timeout : float, str or timedelta, optional
             Longest time to wait for the first data: a number of seconds, or a span (default: 10 s).
         """
