@@ -28,7 +28,6 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    "plain_docstrings",
     "glossary_links",
 ]
 templates_path = ["templates"]
@@ -43,8 +42,9 @@ add_module_names = False
 toc_object_entries = False
 default_role = "code"  # single backticks, as `help()` shows them
 napoleon_google_docstring = False
-napoleon_use_param = napoleon_use_rtype = False  # types are words, of which "sequence" would link `Live.sequence`
-napoleon_use_ivar = True  # fields of dataclasses have entries of their own below the class
+# Types are words, not links: "sequence" would link `Live.sequence`.
+napoleon_use_param = napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
 python_maximum_signature_line_length = 90
 
 nb_execution_mode = "off"

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from .errors import MissingPackage
-from .worked_examples import add_examples
 
 DISTRIBUTION = "afx-toolkit"
 """Name of the distribution in package indexes. The import name and the command are `toolkit`."""
@@ -77,7 +76,7 @@ def need(*packages: str) -> None:
             raise MissingPackage(message, name=package)
 
 
-def on_first_use(package: str, homes: Mapping[str, str], *packages: str, examples: str = "") -> Callable[[str], Any]:
+def on_first_use(package: str, homes: Mapping[str, str], *packages: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose names load on first use, so that it is cheap to import.
 
     Parameters
@@ -88,8 +87,6 @@ def on_first_use(package: str, homes: Mapping[str, str], *packages: str, example
         Name → its module, relative to the package. A module that ends in the name is that name itself.
     *packages : str
         Optional packages that every name needs.
-    examples : str, optional
-        Section of the names' worked examples (default: "", none).
     """
 
     def load(name: str) -> Any:
@@ -101,8 +98,6 @@ def on_first_use(package: str, homes: Mapping[str, str], *packages: str, example
         module = import_module(f".{homes[name]}", package)
         value = module if homes[name].rpartition(".")[2] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
-        if examples:
-            add_examples({name: value}, examples)
         return value
 
     return load
