@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from plain_docstrings import as_rst
-
 METHODS = (
     ("session", "Session", "toolkit.session.Session", "Everything a session does, on the venue it is connected to."),
     ("info", "Queries", "toolkit.client.reads.info.Info", "`session.info`: one method for each query, as DataFrames."),
@@ -226,7 +224,12 @@ def reference() -> Iterable[Page]:
         objects = tuple(f"{path}.{public}" for public in public_names(importlib.import_module(path)))
         if objects:
             opening = inspect.getdoc(importlib.import_module(path)) or ""
-            yield Page(name, title, "\n".join(as_rst(opening.splitlines())), objects)
+            yield Page(name, title, opening, objects)
+
+
+def signature_of(app: object, what: str, name: str, obj: object, *others: object) -> tuple[str, None] | None:
+    """Leave out the parameters of a class of which no caller makes an object. Its docstring says "Made by"."""
+    return ("", None) if what == "class" and "Made by" in (obj.__doc__ or "") else None
 
 
 def public_names(module: ModuleType) -> list[str]:

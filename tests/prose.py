@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from inspect import cleandoc
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +49,9 @@ OPENING = re.compile(
 
 _ABBREVIATIONS = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|al|pp?|Inc|Ltd|eq)\.$", re.IGNORECASE)
 _ENTRY = re.compile(r"\s*[A-Za-z_*`][\w, *./`|=-]*( \([^)]*\))?: ")
+_SECTION = re.compile(r"(\w[\w ]*)\n-{3,}\n")
+_LISTS = ("Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
+"""Sections whose lines without an indent are names and types."""
 _WORD = re.compile(r"[^\W_](?:[\w'’.,/-]*\w)?|[^\W_]")
 
 
@@ -149,16 +153,22 @@ def of_markdown(text: str) -> Iterator[str]:
 
 
 def of_docstring(text: str) -> Iterator[str]:
-    """Yield the paragraphs and entries of a plain docstring, without doctests and drawings."""
-    for paragraph in re.split(r"\n\s*\n", text):
+    """Yield the paragraphs, entries and items of a docstring, without doctests, drawings and the types of entries."""
+    in_list = False
+    for paragraph in re.split(r"\n\s*\n", cleandoc(text)):
+        if head := _SECTION.match(paragraph):
+            in_list = head[1] in _LISTS
+            paragraph = paragraph[head.end() :]
         if paragraph.lstrip().startswith(">>>") or any(mark in paragraph for mark in "├└│"):
             continue
         block: list[str] = []
         for line in paragraph.splitlines():
-            if block and (_ENTRY.match(line) or re.match(r"\s*(?:[-*]|\d+\.) ", line)):
+            declares = in_list and not line.startswith(" ")
+            if block and (declares or _ENTRY.match(line) or re.match(r"\s*(?:[-*]|\d+\.) ", line)):
                 yield plain("\n".join(block))
                 block = []
-            block.append(re.sub(r"^\s*[-*] ", "", line))
+            if not declares:
+                block.append(re.sub(r"^\s*[-*] ", "", line))
         if block:
             yield plain("\n".join(block))
 

@@ -1,7 +1,11 @@
-"""What the reference promises of each public object: every parameter is named, and an example runs.
+"""What docstrings promise: each parameter is described in numpydoc form, and each public call has an example that runs.
 
-`python -m tests.reference` counts by page what is missing. `python -m tests.reference NAME …` prints what the examples
-of objects whose name contains NAME give, for writing them.
+Docstrings are read as editors read them: from the source, by griffe and its numpy parser.
+
+`python -m tests.reference` counts by page what is missing. `python -m tests.reference --rooms` counts by room the
+parameters of all functions, public or not, that have a type and a description. With `--rooms NAME` it prints those
+that miss one. `python -m tests.reference NAME …` prints what the examples of objects whose name contains NAME give,
+for writing them.
 """
 
 from __future__ import annotations
@@ -11,13 +15,16 @@ import importlib
 import inspect
 import re
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+import griffe
 
 from toolkit.client.io.flow import SessionPart
 from toolkit.client.orders.exchange import Exchange
@@ -29,12 +36,65 @@ sys.path.append(str(ROOT / "docs"))
 
 import pages  # noqa: E402
 
+TOP = "toolkit"
+"""The room of the modules that lie in no folder."""
+FLOORS = {
+    TOP: 95,
+    "client/capture": 95,
+    "client/io": 95,
+    "client/limits": 95,
+    "client/orders": 95,
+    "client/parent_orders": 95,
+    "client/reads": 95,
+    "client/stream": 95,
+    "stored": 95,
+    "benchmarks": 0,
+    # research and what it draws
+    "exchanges": 95,
+    "gym": 95,
+    "learn": 95,
+    "pictures": 95,
+    "research": 95,
+    "research/analysis": 95,
+    "research/backtesting": 95,
+    "research/backtesting/events": 95,
+    "research/data": 95,
+    "research/data/formats": 95,
+    "research/live_trading": 95,
+    "research/selection": 95,
+    # the venue, the wire, and what is seen
+    "classroom": 95,
+    "cli": 95,
+    "cli/mcp": 95,
+    "protocol": 0,
+    "protocol/reads": 0,
+    "venue": 95,
+    "venue/api": 95,
+    "venue/engine": 95,
+    "venue/feed": 95,
+    "venue/lab": 95,
+    "venue/liquidation": 95,
+    "venue/model": 95,
+    "venue/programs": 95,
+    "venue/risk": 95,
+    "venue/served": 95,
+    "venue/simulation": 95,
+    "venue/trading": 95,
+    "widgets/base_panel": 95,
+    "widgets/order_ticket": 95,
+    "widgets/panels": 95,
+}
+"""Room → the least share of parameters that are found with a type and a description, in %."""
+CONVERTED = 95
+"""From this floor on, each public call of the room is held to describe all its parameters and to have its example."""
 WITH_EXAMPLES = (
     "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "session-limits", "permissions",
     "listed-products", "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts",
     "parent-orders", "report", "context",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
+DECLARED = ("info", "exchange")
+"""Pages whose methods are made from declarations, and have no docstring in the source."""
 INTERNAL = re.compile(
     r"""\.Async\w+\.\w+$ | Limits\.check_\w+$ | Trials\.(?:measured|together)$ | Twap\.(?:child|due)$ | Events\.tape$
     | \.(?:keep_recipe|audited_in_short|has_ended|assess|ask)$""",
@@ -43,10 +103,110 @@ INTERNAL = re.compile(
 """What the toolkit calls, and the awaited twins of documented methods. `ask` waits for a person."""
 MADE = (SessionPart, Live, Enum, Info, Exchange)
 """Classes of which no caller makes an object."""
-FEW = 5
-"""So many parameters may be named in sentences, as `name`; more are a list."""
+SECTIONS = (
+    griffe.DocstringSectionKind.parameters,
+    griffe.DocstringSectionKind.other_parameters,
+    griffe.DocstringSectionKind.attributes,
+)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-_ENTRY = r"^(?: {{4}})?(?:[*\w]+, )*\**{name}(?:, [*\w]+)*(?: \([^)]*\))?: "
+
+
+def described(text: str) -> set[str]:
+    """Return the parameters that a docstring has with a type and a description."""
+    found = griffe.Docstring(text, parser="numpy").parse(warnings=False)
+    items = [item for section in found if section.kind in SECTIONS for item in section.value]
+    return {item.name.lstrip("*") for item in items if item.annotation and item.description.strip()}
+
+
+@cache
+def package() -> griffe.Module:
+    """Return the toolkit as its source declares it, without an import."""
+    loaded = griffe.load("toolkit", search_paths=[ROOT])
+    assert isinstance(loaded, griffe.Module)
+    return loaded
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module by its dotted name: its folder below the toolkit."""
+    parts = module.split(".")[1:]
+    if (ROOT / "toolkit").joinpath(*parts).with_suffix(".py").is_file():
+        parts = parts[:-1]
+    return "/".join(parts) or TOP
+
+
+def sources() -> Iterator[griffe.Module]:
+    """Yield every module of the toolkit, without what a stub adds."""
+    waiting = [package()]
+    while waiting:
+        module = waiting.pop()
+        waiting += [each for each in module.modules.values() if not each.is_alias]
+        path = Path(str(module.filepath))
+        if path.with_suffix(".pyi").is_file():
+            module = griffe.visit(module.path, filepath=path, code=path.read_text(encoding="utf-8"))
+        if path.suffix == ".py" and not path.name.endswith("_pb2.py"):
+            yield module
+
+
+def calls(holder: griffe.Module | griffe.Class) -> Iterator[griffe.Function | griffe.Class]:
+    """Yield the functions with public names of a module or class, and the public classes, whose calls make objects."""
+    for name, member in holder.members.items():
+        if isinstance(member, griffe.Class):
+            yield from calls(member)
+        if isinstance(member, griffe.Function | griffe.Class) and name[0] != "_":
+            yield member
+
+
+def text_of(call: griffe.Function | griffe.Class) -> str:
+    """Return the docstring of a function or class. A method without one has that of the method it overrides."""
+    holders = [base for base in call.parent.mro() if call.name in base.members] if _is_method(call) else []  # type: ignore[union-attr]
+    docstrings = (each.docstring for each in (call, *(base.members[call.name] for base in holders)))
+    return next((each.value for each in docstrings if each is not None), "")
+
+
+def _is_method(call: griffe.Function | griffe.Class) -> bool:
+    return isinstance(call, griffe.Function) and isinstance(call.parent, griffe.Class)
+
+
+def parameters_of(call: griffe.Function | griffe.Class) -> list[str]:
+    """Return the names of the parameters that a caller gives."""
+    if isinstance(call, griffe.Class) and ("Made by" in text_of(call) or _is_error(call)):
+        return []
+    bound = isinstance(call, griffe.Class) or (_is_method(call) and "staticmethod" not in call.labels)
+    return [each.name for each in list(call.parameters)[bound:] if each.name[0] != "_"]
+
+
+def _is_error(kind: griffe.Class) -> bool:
+    """Whether it is an error, which the toolkit makes and callers catch."""
+    return kind.module.path == "toolkit.errors"
+
+
+def undescribed(call: griffe.Function | griffe.Class) -> list[str]:
+    """Return the parameters of a function or class that have no type and description in its docstring.
+
+    A field of a class may have a docstring of its own.
+    """
+    found = described(text_of(call))
+    if isinstance(call, griffe.Class):
+        for base in (call, *call.mro()):
+            found |= described(text_of(base))
+            found |= {name for name, field in base.members.items() if not field.is_alias and field.docstring}
+    return [name for name in parameters_of(call) if name not in found]
+
+
+def found_by_room() -> dict[str, tuple[int, int, list[str]]]:
+    """Return by room how many parameters are described, how many there are, and the calls that miss some."""
+    counts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    missing: dict[str, list[str]] = defaultdict(list)
+    for module in sources():
+        room = room_of(module.path)
+        for call in calls(module):
+            wanted, without = parameters_of(call), undescribed(call)
+            counts[room] += len(wanted)
+            found[room] += len(wanted) - len(without)
+            if without:
+                missing[room].append(f"{call.path}: {', '.join(without)}")
+    return {room: (found[room], counts[room], missing[room]) for room in sorted(counts) if counts[room]}
 
 
 def resolved(name: str) -> Any:
@@ -62,7 +222,7 @@ def resolved(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Documented:
-    """A public object of the reference: its page, its name, and the class that a method was found on."""
+    """A public object of the reference: its page, and its name, with the class that a method was found on."""
 
     page: str
     name: str
@@ -74,6 +234,14 @@ class Documented:
     @cached_property
     def doc(self) -> str:
         return inspect.getdoc(self.value) or ""
+
+    @property
+    def is_converted(self) -> bool:
+        return FLOORS[self.room] >= CONVERTED
+
+    @property
+    def room(self) -> str:
+        return room_of(getattr(inspect.unwrap(self.value), "__module__", "toolkit"))
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -95,21 +263,29 @@ class Documented:
         return [name for name, each in kept if name not in ("self", "cls", "args", "kwargs", "ctx") and name[0] != "_"]
 
     @property
-    def unnamed(self) -> list[str]:
-        """The parameters without an entry `name: meaning` in the docstring, or a docstring behind the field."""
-        return [name for name in self.parameters if not self._names(name)]
+    def undescribed(self) -> list[str]:
+        """The parameters without a type and a description in the docstring."""
+        found = described(self.doc)
+        if isinstance(self.value, type) and self.parameters:
+            without = undescribed(self.source) if isinstance(self.source, griffe.Class) else self.parameters
+            return [name for name in without if name not in found]
+        return [name for name in self.parameters if name not in found]
 
-    def _names(self, name: str) -> bool:
-        in_words = isinstance(self.value, type) or len(self.parameters) <= FEW
-        if in_words and re.search(rf"`\**{name}\b[^`]*`", self.doc):
-            return True
-        if re.search(_ENTRY.format(name=name), self.doc, flags=re.MULTILINE):
-            return True
-        if not isinstance(self.value, type):
-            return False
-        field = rf'^    {name}: .*\n(?:(?: {{8}}.*|    \))\n)*    """'
-        sources = (inspect.getsource(base) for base in self.value.__mro__ if base.__module__.startswith("toolkit"))
-        return any(re.search(field, source, flags=re.MULTILINE) for source in sources)
+    @cached_property
+    def source(self) -> griffe.Object | None:
+        """What the source declares by this name: where it is listed, else where it is defined."""
+        value = inspect.unwrap(self.value) if callable(self.value) else None
+        home = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+        for name in (self.name, home):
+            holder, _, last = name.removeprefix("toolkit.").rpartition(".")
+            try:
+                found = package()[holder].all_members[last] if holder else package().members[last]
+            except (KeyError, griffe.AliasResolutionError):
+                continue
+            found = found.final_target if isinstance(found, griffe.Alias) else found
+            if found.docstring is not None:
+                return found
+        return None
 
     @property
     def is_called(self) -> bool:
@@ -117,9 +293,10 @@ class Documented:
         return (inspect.isfunction(self.value) or inspect.ismethod(self.value)) and not INTERNAL.search(self.name)
 
     @property
-    def example(self) -> str:
-        """The lines of its doctest, or ""."""
-        return self.doc if ">>> " in self.doc else ""
+    def has_example(self) -> bool:
+        """Whether its docstring in the source has an example, or that of a method that is made from a declaration."""
+        text = self.source.docstring.value if self.source is not None and self.source.docstring else ""
+        return ">>> " in (self.doc if self.page in DECLARED else text)
 
 
 def documented() -> Iterator[Documented]:
@@ -143,6 +320,34 @@ def _methods(one: Documented, listed: bool) -> Iterator[Documented]:
             yield Documented(one.page, f"{one.name}.{name}")
 
 
+@dataclass(frozen=True)
+class Example:
+    """A docstring with examples: the name of its object, its module and its text."""
+
+    name: str
+    module: str
+    text: str
+
+
+def examples() -> Iterator[Example]:
+    """Yield every docstring with examples: those of the source, then those of methods made from declarations."""
+    seen = set()
+    for module in sources():
+        waiting: list[griffe.Object] = [module]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, griffe.Module | griffe.Class):
+                waiting += [
+                    each for each in one.members.values() if isinstance(each, griffe.Object) and not each.is_module
+                ]
+            if one.docstring is not None and ">>> " in one.docstring.value:
+                seen.add(one.docstring.value)
+                yield Example(one.path, module.path, one.docstring.value)
+    for public in documented():
+        if ">>> " in public.doc and public.doc not in seen:
+            yield Example(public.name, getattr(inspect.unwrap(public.value), "__module__", "toolkit"), public.doc)
+
+
 class Surroundings:
     """What the examples start from: `pages.PREAMBLE`, with a session of their own for each object."""
 
@@ -152,19 +357,18 @@ class Surroundings:
         exec(pages.PREAMBLE, self._names)
         self._names["session"].close()
 
-    def of(self, one: Documented) -> Mapping[str, Any]:
+    def of(self, example: Example) -> Mapping[str, Any]:
         """Return the names that an example sees: those of its module, and a new session."""
-        function = inspect.unwrap(one.value) if callable(one.value) else None
-        module = sys.modules.get(getattr(function, "__module__", ""), None)
+        module = importlib.import_module(example.module)
         session = self._stack.enter_context(self._names["toolkit"].connect(clock="manual"))
-        return {**(vars(module) if module else {}), **self._names, "session": session}
+        return {**vars(module), **self._names, "session": session, "__name__": module.__name__}
 
 
-def run(one: Documented, surroundings: Surroundings) -> str:
-    """Run an object's example, and return what differs from the docstring."""
+def run(example: Example, surroundings: Surroundings) -> str:
+    """Run an example, and return what differs from the docstring."""
     import matplotlib.pyplot as plt
 
-    test = doctest.DocTestParser().get_doctest(one.doc, dict(surroundings.of(one)), one.name, None, None)
+    test = doctest.DocTestParser().get_doctest(example.text, dict(surroundings.of(example)), example.name, None, None)
     said: list[str] = []
     doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(test, out=said.append)
     plt.close("all")
@@ -172,23 +376,33 @@ def run(one: Documented, surroundings: Surroundings) -> str:
 
 
 def main(*parts: str) -> None:
-    """Print the counts by page, or what differs in the examples of some objects."""
+    """Print the counts by page or by room, or what differs in the examples of some objects."""
+    if parts[:1] == ("--rooms",):
+        return _print_rooms(*parts[1:])
     if parts:
         with ExitStack() as stack:
             surroundings = Surroundings(stack)
-            for one in documented():
-                if any(part in f"{one.page}:{one.name}" for part in parts):
-                    print(f"{one.name}: unnamed {one.unnamed}, {'example' if one.example else 'NO EXAMPLE'}")
-                    print(run(one, surroundings), end="")
-        return
+            for example in examples():
+                if any(part in example.name for part in parts):
+                    print(example.name)
+                    print(run(example, surroundings), end="")
+        return None
     total = [0, 0, 0, 0]
     for page in pages.reference():
         ones = [one for one in documented() if one.page == page.name]
-        row = [len(ones), sum(len(o.parameters) for o in ones), sum(len(o.unnamed) for o in ones)]
-        row.append(sum(bool(o.example) for o in ones))
+        row = [len(ones), sum(len(o.parameters) for o in ones), sum(len(o.undescribed) for o in ones)]
+        row.append(sum(o.has_example for o in ones))
         total = [a + b for a, b in zip(total, row, strict=True)]
-        print(f"{page.name:28} {row[0]:4} objects, {row[1]:4} parameters, {row[2]:4} unnamed, {row[3]:4} with examples")
+        print(f"{page.name:28} {row[0]:4} objects, {row[1]:4} parameters, {row[2]:4} undescribed, {row[3]:4} examples")
     print(total)
+    return None
+
+
+def _print_rooms(*rooms: str) -> None:
+    for room, (found, count, missing) in found_by_room().items():
+        print(f"{room:28} {found:4} / {count:4} {100 * found / (count or 1):6.1f} %, floor {FLOORS.get(room, 0)} %")
+        if room in rooms:
+            print(*(f"    {one}" for one in missing), sep="\n")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "venue": {"protocol"} | BASE,
     "interchange": {"errors", "extras"},
     "pictures": {"extras"},
-    "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures", "worked_examples"},
+    "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 

@@ -1,4 +1,4 @@
-"""What the documentation is made of: every public name has a page, and plain docstrings become clean markup."""
+"""What the documentation is made of: every public name has a page, and links, tables and commands are complete."""
 
 from __future__ import annotations
 
@@ -212,29 +212,10 @@ def test_tables_of_the_wire_and_notebooks_are_written(pages: Any, tmp_path: Path
     assert "`blockTime` | `time` | datetime64[ms, UTC]" in table
 
 
-@pytest.mark.parametrize(
-    ("plain", "markup"),
-    [
-        ("Takes `a` and `b`.", "Takes ``a`` and ``b``."),
-        ("The *_CLOSE_HEDGE sides | more_", "The \\*\\_CLOSE\\_HEDGE sides \\| more\\_"),
-        ("many `Order`s", "many ``Order``\\ s"),
-        (">>> 1 * 2\n2", ">>> 1 * 2\n2"),
-        ("One line\nand another.", "One line and another."),
-        ("price: in USDC\nsize: in units", "| price: in USDC\n| size: in units"),
-        ("Root\n├── leaf", "::\n\n    Root\n    ├── leaf"),
-        ("- one `x`\n- two", "- one ``x``\n- two"),
-    ],
-    ids=str,
-)
-def test_plain_docstrings_become_markup(pages: Any, plain: str, markup: str) -> None:
-    assert "\n".join(pages.as_rst(plain.splitlines())).strip() == markup
-
-
 def test_a_class_that_callers_never_make_is_shown_without_its_parameters(pages: Any) -> None:
-    plain = importlib.import_module("plain_docstrings")
-    assert plain.signature_of(None, "class", "Session", Session) == ("", None)
-    assert plain.signature_of(None, "class", "LocalVenue", LocalVenue) is None
-    assert plain.signature_of(None, "method", "Session.buy", Session.buy) is None
+    assert pages.signature_of(None, "class", "Session", Session) == ("", None)
+    assert pages.signature_of(None, "class", "LocalVenue", LocalVenue) is None
+    assert pages.signature_of(None, "method", "Session.buy", Session.buy) is None
 
 
 def rows(page: str, columns: int) -> list[list[str]]:

@@ -726,5 +726,5 @@ def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
             *(param.name for param in endpoint.params.values()),
         }
         for field in endpoint.record.fields:
-            assert f"    {field.column} ({field.dtype}" in str(method.__doc__)
+            assert f"- `{field.column}`: {field.dtype}" in str(method.__doc__)
         assert inspect.iscoroutinefunction(getattr(AsyncInfo, endpoint.name))

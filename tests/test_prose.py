@@ -70,3 +70,31 @@ style = "{color: red; margin: 0 auto 1px}"
     tree = ast.parse(code)
     assert list(prose.of_module(tree, "docstrings")) == ["Module words.", "price: in USDC"]
     assert list(prose.of_module(tree, "messages")) == ["price Code is not a multiple of Code"]
+
+
+def test_types_of_parameters_are_no_prose() -> None:
+    text = """Buy it.
+
+    Parameters
+    ----------
+    price : str; told
+        Limit price.
+    size, other : {"one"}
+        Base units. All
+        of it.
+
+    Returns
+    -------
+    dict
+        What was done.
+
+    Notes
+    -----
+    Words.
+
+    Examples
+    --------
+    >>> told
+    """
+    texts = [" ".join(part.split()) for part in prose.of_docstring(text)]
+    assert texts == ["Buy it.", "Limit price.", "Base units. All of it.", "What was done.", "Words."]

@@ -1,24 +1,18 @@
-"""The reference: each public function names its parameters in a list, and has an example, which runs."""
+"""Docstrings: tools find each parameter with its type and description, each public call has an example, and it runs."""
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import reference
-from tests.reference import Documented, Surroundings
-from toolkit.worked_examples import _EXAMPLES, add_examples
+from tests.reference import FLOORS, Example, Surroundings
 
-SHOWN = [one for one in reference.documented() if one.example]
-OBJECTS = [one for one in reference.documented() if one.page in reference.WITH_EXAMPLES and one.is_called]
 LISTED = list(reference.documented())
+EXAMPLES = list(reference.examples())
 
 
 @pytest.fixture(scope="module")
@@ -27,84 +21,52 @@ def surroundings() -> Iterator[Surroundings]:
         yield Surroundings(stack)
 
 
-def modules() -> Iterator[str]:
-    """Yield the modules with examples that need no session; those of the others are run by object."""
-    for path in sorted((reference.ROOT / "toolkit").rglob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        if re.search(r"^\s*>>> ", source, flags=re.MULTILINE) and not re.search(
-            r"add_examples|>>> .*session\.", source
-        ):
-            yield ".".join(path.relative_to(reference.ROOT).with_suffix("").parts)
+def test_docstring_tools_find_the_parameters_of_each_room() -> None:
+    rooms = reference.found_by_room()
+    assert set(rooms) == set(FLOORS)
+    assert sum(count for _, count, _ in rooms.values()) > 4_500
+    below = {room: missing for room, (found, count, missing) in rooms.items() if 100 * found < FLOORS[room] * count}
+    assert below == {}
 
 
-def named(text: str, **about: Any) -> Documented:
-    """Return a documented function with these parameters and this docstring."""
-    made: dict[str, Any] = {}
-    exec(f"def function({', '.join(about.get('parameters', ()))}): pass", made)
-    made["function"].__doc__ = text
-    one = Documented("page", "module.function")
-    vars(one)["value"] = made["function"]
-    return one
-
-
-def test_every_parameter_is_named_with_its_meaning() -> None:
+def test_every_parameter_of_a_public_call_is_described() -> None:
     assert len(LISTED) > 640
-    assert {one.name: one.unnamed for one in LISTED if one.unnamed} == {}
+    converted = [one for one in LISTED if one.is_converted]
+    assert {one.name: one.undescribed for one in converted if one.undescribed} == {}
 
 
-def test_every_function_has_an_example() -> None:
-    assert len(OBJECTS) > 260
-    assert [one.name for one in OBJECTS if not one.example] == []
+def test_every_public_call_has_an_example_in_the_source() -> None:
+    called = [one for one in LISTED if one.page in reference.WITH_EXAMPLES and one.is_called]
+    assert len(called) > 260
+    assert [one.name for one in called if one.is_converted and not one.has_example] == []
 
 
-@pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.name)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_an_example_gives_what_it_says(
-    one: Documented, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    example: Example, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert reference.run(one, surroundings) == ""
-
-
-@pytest.mark.parametrize("module", list(modules()))
-def test_the_examples_of_a_module_give_what_they_say(module: str) -> None:
-    done = doctest.testmod(importlib.import_module(module))
-    assert done.attempted
-    assert not done.failed
+    assert reference.run(example, surroundings) == ""
 
 
 @pytest.mark.parametrize(
-    ("parameters", "text", "unnamed"),
+    ("text", "found"),
     [
-        (["price"], "Return it at `price`.", []),
-        (["price"], "Return it at a price.", ["price"]),
-        (["price", "size"], "Do it.\n\nprice, size: USDC and base units.", []),
-        (["price", "size"], "Do it.\n\nprice: USDC.", ["size"]),
-        (["a", "b", "c", "d", "e", "f"], "Do it with `a`, `b`, `c`, `d`, `e` and `f`.", ["a", "b", "c", "d", "e", "f"]),
-        (["a", "b", "c", "d", "e", "f"], "Do it.\n\na, b, c: one.\nd, e: two\n    lines: more.\n**f: three.", []),
-        (["**options"], "Do it with `**options`.", []),
+        ("Do it.\n\nParameters\n----------\nprice : str\n    Limit price in USDC.", {"price"}),
+        (
+            "Do it.\n\nParameters\n----------\na, b : int, optional\n    Both.\n*rest : str\n    More.",
+            {"a", "b", "rest"},
+        ),
+        ("Do it.\n\nParameters\n----------\nprice : str\nsize\n    Base units.", set()),
+        ("Do it.\n\nprice: in USDC.", set()),
+        ("It has `price`.\n\nAttributes\n----------\nprice : float\n    In USDC.", {"price"}),
     ],
 )
-def test_more_than_five_parameters_are_a_list(parameters: list[str], text: str, unnamed: list[str]) -> None:
-    assert named(text, parameters=parameters).unnamed == unnamed
+def test_a_parameter_counts_with_a_type_and_a_description(text: str, found: set[str]) -> None:
+    assert reference.described(text) == found
 
 
 def test_an_example_that_gives_something_else_is_found(surroundings: Surroundings) -> None:
-    assert reference.run(named(">>> 1 + 1\n2"), surroundings) == ""
-    assert "Expected:\n    3\nGot:\n    2" in reference.run(named(">>> 1 + 1\n3"), surroundings)
-
-
-def test_examples_of_the_table_are_those_of_functions() -> None:
-    """A line whose function is gone would never run."""
-    names = {one.name.rpartition(".")[2] for one in SHOWN}
-    lines = re.findall(r"^(\w+): ", _EXAMPLES, flags=re.MULTILINE)
-    assert set(lines) <= names
-
-
-def test_an_example_is_added_once_and_with_its_output() -> None:
-    def refresh() -> None:
-        """Read it."""
-
-    add_examples({"refresh": refresh, "other": None}, "Receipt")
-    assert refresh.__doc__ is not None
-    assert refresh.__doc__.splitlines()[:3] == ["Read it.", "", '>>> made = session.buy("BTCUSDC", "0.01", "50000")']
-    assert refresh.__doc__.endswith("\n>>> made.status\n'CANCELED'")
+    assert reference.run(Example("sum", "toolkit", ">>> 1 + 1\n2"), surroundings) == ""
+    wrong = reference.run(Example("sum", "toolkit", ">>> 1 + 1\n3"), surroundings)
+    assert "Expected:\n    3\nGot:\n    2" in wrong

@@ -126,7 +126,13 @@ else:  # a type checker would take a module-level `__getattr__` for "any name go
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Give a notebook the magics of `toolkit.magics`, called by `%load_ext toolkit`."""
+    """Give a notebook the magics of `toolkit.magics`, called by `%load_ext toolkit`.
+
+    Parameters
+    ----------
+    ipython : InteractiveShell
+        The shell.
+    """
     from .magics import register
 
     register(ipython)

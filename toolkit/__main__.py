@@ -30,7 +30,13 @@ COMMANDS = {
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser. Only the chosen command's module is loaded, so that start-up stays quick."""
+    """Return the parser.
+
+    Parameters
+    ----------
+    chosen : str, optional
+        Command whose module is loaded. The others are only listed, so that start-up stays quick (default: none).
+    """
     parser = argparse.ArgumentParser(
         prog="toolkit",
         description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",
@@ -49,7 +55,13 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage or an error, which is printed."""
+    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage or an error, which is printed.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Words of the command line (default: those of the process).
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in words if word in COMMANDS), None)
     _never_fail_to_print()

@@ -15,5 +15,13 @@ class Accessors:
 
 
 def register(name: str, method: Callable[..., Any]) -> None:
-    """Make `method` a method of the session by this name."""
+    """Make a function a method of the session.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    method : callable
+        Function whose first argument is the session.
+    """
     setattr(Accessors, name, method)

@@ -9,9 +9,14 @@ from typing import Any
 
 
 def follow_cells(one: Any, look: Callable[[Any, dict[str, Any], bool], bool]) -> None:
-    """Call `look(one, names, again)` after each cell, until it returns True. Outside a notebook nothing happens.
+    """Call a function after each cell, until it returns True. Outside a notebook nothing happens.
 
-    `names` are those of the user with their values. `again` says that the cell that made `one` has been run again.
+    Parameters
+    ----------
+    one : object
+        Object that a cell makes. It is not kept alive.
+    look : callable
+        Function of `one`, the user's names with their values, and whether the cell that made `one` has been run again.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:
@@ -33,7 +38,17 @@ MANY = 200
 
 
 def contains(value: Any, one: Any, depth: int = 3) -> bool:
-    """Return whether a value is `one`, or a container, a box of widgets or a dashboard with it."""
+    """Return whether a value is an object, or a container, a box of widgets or a dashboard with it.
+
+    Parameters
+    ----------
+    value : object
+        Value of a name of the notebook.
+    one : object
+        The object.
+    depth : int, optional
+        How many containers within containers are searched (default: 3).
+    """
     widgets: Any = sys.modules.get("ipywidgets")
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
     if widgets is not None and isinstance(value, widgets.Widget):

@@ -59,7 +59,21 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One broken `rule` of a `field` (wire name): the `value` as given, the `limit`, and all of it in a `message`."""
+    """One broken rule of an order.
+
+    Parameters
+    ----------
+    rule : str
+        Name of the rule.
+    field : str
+        Wire name of the field.
+    value : str
+        Value as given, as text.
+    limit : str
+        The limit that it breaks, as text.
+    message : str
+        All of it in a sentence.
+    """
 
     rule: str
     field: str
@@ -75,44 +89,75 @@ class Failure:
 
 @dataclass(slots=True, init=False, eq=False, repr=False)
 class Spec:
-    """An order item in integers: ticks, steps, 1/SLIPPAGE_UNIT. `failures` is None when every rule passed."""
+    """An order item in integers: ticks, steps, 1/SLIPPAGE_UNIT."""
 
     side: int
     """+1 buys, −1 sells."""
     closing: bool
+    """Whether the side closes a leg in hedge mode."""
     type: int
+    """Number of the type."""
     tif: int
+    """Number of the time in force."""
     reduce: int
+    """Number of the reduce-only option, 0 without one."""
     price: int
-    """0 for market orders."""
+    """Limit price in ticks, 0 for market orders."""
     quantity: int
-    """0 only for a take-profit or stop-loss of the whole position."""
+    """Quantity in steps, 0 only for a take-profit or stop-loss of the whole position."""
     trigger: int
-    """0 = none."""
+    """Trigger price in ticks, 0 for none."""
     trigger_by: int
+    """Number of the price that triggers it."""
     trigger_up: bool
+    """Whether it triggers when that price rises to the trigger price."""
     slippage: int
-    """0 = the default."""
+    """Slippage in 1/SLIPPAGE_UNIT, 0 for the default."""
     client_id: int
+    """Client id, 0 without one."""
     parent: int
+    """Id of the order whose exit it is, 0 without one."""
     failures: list[Failure] | None
+    """Rules that it breaks, None when every rule passed."""
 
 
 def default_slippage(product: Product) -> int:
-    """Return the slippage of a market order in `product` that names none, in 1/SLIPPAGE_UNIT."""
+    """Return the slippage of a market order that names none, in 1/SLIPPAGE_UNIT.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    """
     return _DEFAULT_SLIPPAGE if product.max_slippage is None else min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
 def slippage_width(ratio: Decimal) -> int:
-    """Return a slippage `ratio` above 0 in 1/SLIPPAGE_UNIT, rounded down but never to 0, which would be the default."""
+    """Return a slippage in 1/SLIPPAGE_UNIT, rounded down but never to 0, which would be the default.
+
+    Parameters
+    ----------
+    ratio : Decimal
+        Slippage above 0, a ratio.
+    """
     return max(1, int(_EXACT.multiply(ratio, Decimal(SLIPPAGE_UNIT))))
 
 
 def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: int) -> int:
-    """Return the worst price in ticks a market order may trade at: `reference_ticks` × (1 ± `slippage`).
+    """Return the worst price in ticks that a market order may trade at: `reference_ticks` × (1 ± `slippage`).
 
-    `side` is that of the order in `product`, and `slippage` is in 1/SLIPPAGE_UNIT. The price is rounded towards the
-    reference, so that the order never trades beyond its slippage.
+    The price is rounded towards the reference, so that the order never trades beyond its slippage.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    side : int
+        +1 buys, −1 sells.
+    reference_ticks : int
+        Last price in ticks.
+    slippage : int
+        Slippage in 1/SLIPPAGE_UNIT.
     """
     width = slippage or default_slippage(product)
     if side > 0:
@@ -134,14 +179,37 @@ def check_order(
     builder: bool = False,
     triggered: bool = False,
 ) -> list[Failure]:
-    """Return every pre-trade rule that an order item breaks. An empty list means that it passes.
+    """Return every pre-trade rule that an order item breaks.
 
-    product, item: the market, and the order in wire names.
-    mark, last, index, bid, ask: reference prices in USDC (default: none, which leaves out the rules that need them).
-    entry: limit price of the main order in USDC, for the TP/SL orders of a bracket (default: none).
-    cover: size of the position that the order would close, which is exempt from minOrderValue as a whole (default: 0).
-    builder: True allows the types of builder orders (default: False).
-    triggered: True skips the trigger fields, for an item that replaces a triggered order (default: False).
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    item : mapping
+        The order in wire names.
+    mark, last, index, bid, ask : Decimal, optional
+        Reference prices in USDC (default: none, which leaves out the rules that need them).
+    entry : Decimal, optional
+        Limit price of the main order in USDC, for the TP/SL orders of a bracket (default: none).
+    cover : Decimal, optional
+        Size in base units of the position that the order would close. It is exempt from minOrderValue as a whole
+        (default: 0).
+    builder : bool, optional
+        True allows the types of builder orders (default: False).
+    triggered : bool, optional
+        True skips the trigger fields, for an item that replaces a triggered order (default: False).
+
+    Returns
+    -------
+    list of Failure
+        Empty if it passes.
+
+    Examples
+    --------
+    >>> from toolkit import checks
+    >>> item = orders.limit("BTCUSDC", "BUY", "0.01", "60000.05").to_item(session.product("BTCUSDC"))
+    >>> [each.field for each in checks.check_order(session.product("BTCUSDC"), item)]
+    ['ordPx']
     """
 
     def ticks(price: Decimal | None) -> int:
@@ -154,16 +222,41 @@ def check_order(
 
 
 def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal | None:
-    """Return the highest leverage for a position and orders of `notional` USDC: that of `product`, or of the tier.
+    """Return the highest leverage for a position and orders: that of the product, or of the tier.
 
-    None where the venue publishes neither.
+    Parameters
+    ----------
+    product : Product
+        The product.
+    notional : Decimal, optional
+        Notional of position and orders in USDC (default: 0).
+
+    Returns
+    -------
+    Decimal or None
+        None where the venue publishes neither.
     """
     tiers = [tier.max_leverage for tier in product.tiers or () if notional > tier.floor or not tier.floor]
     return min((limit for limit in (product.max_leverage, *tiers) if limit is not None), default=None)
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
-    """Return why `leverage` can't be set in `product` with a position and orders of `notional` USDC, [] if it can."""
+    """Return why a leverage can't be set.
+
+    Parameters
+    ----------
+    product : Product
+        The product.
+    leverage : Decimal
+        The leverage.
+    notional : Decimal, optional
+        Notional of position and orders in USDC (default: 0).
+
+    Returns
+    -------
+    list of Failure
+        Empty if it can be set.
+    """
     limit = leverage_limit(product, notional)
     if limit is None or leverage <= limit:
         return []
@@ -174,7 +267,20 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
 
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
-    """Return why `amount` USDC are less than the `minimum` of a withdrawal, an empty list if they are not."""
+    """Return why an amount is too little for a withdrawal.
+
+    Parameters
+    ----------
+    amount : Decimal
+        Amount in USDC.
+    minimum : Decimal, optional
+        Smallest withdrawal in USDC (default: `MIN_WITHDRAWAL`).
+
+    Returns
+    -------
+    list of Failure
+        Empty if it is enough.
+    """
     if amount >= minimum:
         return []
     value, least = plain_text(amount), plain_text(minimum)
@@ -199,11 +305,28 @@ def read_order(
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks.
 
-    product, item, builder, triggered: as in `check_order`.
-    mark, last, index, bid, ask, entry: reference prices in ticks (default: 0, not known).
-    cover_steps, filled_steps: the position that it would close, and the filled part of a replaced order (default: 0).
-
     Fields that could not be read, or are beyond 64 bits, are 0 in the result. Use it only when `failures` is None.
+
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    item : mapping
+        The order in wire names.
+    mark, last, index, bid, ask, entry : int, optional
+        Reference prices in ticks, as in `check_order` (default: 0, not known).
+    cover_steps : int, optional
+        Steps of the position that it would close (default: 0).
+    filled_steps : int, optional
+        Filled part of a replaced order, in steps (default: 0).
+    builder : bool, optional
+        True allows the types of builder orders (default: False).
+    triggered : bool, optional
+        True skips the trigger fields, for an item that replaces a triggered order (default: False).
+
+    Returns
+    -------
+    Spec
     """
     reduce_name = item.get("reduceOnly") if (option := item.get("reduceOnlyOption")) is None else option
     spec = Spec()
@@ -271,9 +394,22 @@ def _read_names(
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
-    """Return the failure of an order in `product`: its `left_steps` are worth too little at `price_ticks`.
+    """Return the failure of an order that is worth too little.
 
-    The order was for `filled_steps` more.
+    Parameters
+    ----------
+    product : Product
+        The product of the order.
+    price_ticks : int
+        Price in ticks at which it is valued.
+    left_steps : int
+        Quantity that is left of it, in steps.
+    filled_steps : int, optional
+        Quantity that is filled already, in steps (default: 0).
+
+    Returns
+    -------
+    Failure
     """
     value = plain_text(Decimal(price_ticks * left_steps * product.unit) / product.money_scale)
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)

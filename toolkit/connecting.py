@@ -53,8 +53,18 @@ NOBODY = "0x" + "0" * 40
 def wrong_type(environment: object, wallet: object, account: object, **texts: object) -> str:
     """Say which argument has the wrong type or form, or return "".
 
-    The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one. `texts`
-    are arguments that name an address or a file.
+    The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
+
+    Parameters
+    ----------
+    environment : object
+        Value that the caller of `connect` gave for it.
+    wallet : object
+        Value that the caller of `connect` gave for it.
+    account : object
+        Value that the caller of `connect` gave for it.
+    **texts : object
+        Arguments that name an address or a file.
     """
     if isinstance(environment, Environment):
         texts |= {"environment with a base_url": environment.base_url, "environment with a ws_url": environment.ws_url}
@@ -98,7 +108,20 @@ class Sending(TypedDict, total=False):
 
 
 def sending_with_defaults(given: Sending) -> Sending:
-    """Return all settings. Raises TypeError for an unknown one, and InputError for a value that would fail later."""
+    """Return all settings.
+
+    Parameters
+    ----------
+    given : Sending
+        Settings that the caller gave.
+
+    Raises
+    ------
+    TypeError
+        For an unknown setting.
+    InputError
+        For a value that would fail later.
+    """
     for name in given.keys() - Sending.__annotations__.keys():
         raise unknown_keyword("connect()", name, [*CONNECT, *Sending.__annotations__])
     chosen: Sending = {
@@ -130,7 +153,16 @@ def sending_with_defaults(given: Sending) -> Sending:
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
     """Return whether the venue is in this process: it was given, or nothing names another one.
 
-    `given` is what `env` was made of. `addressed` says that an address or a transport was given with it.
+    Parameters
+    ----------
+    env : Environment
+        Environment of the session.
+    given : object
+        What `env` was made of, as the caller gave it.
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    addressed : bool
+        Whether an address or a transport was given with it.
     """
     if venue is None:
         # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served there.
@@ -150,8 +182,24 @@ def keys_and_account(
 ) -> tuple[Wallet | None, str | None]:
     """Return the wallet, locally by default a development one, and the master's address where it was given.
 
-    `listed` returns the accounts of a venue that is served elsewhere. It is called only for a name. Raises InputError
-    for a number or name away from the local venue, and for an address that is not the wallet's master.
+    Parameters
+    ----------
+    env : Environment
+        Environment of the session.
+    wallet : Wallet or None
+        Wallet that the caller gave.
+    account : str, int or None
+        Address, or number or name of a development account.
+    venue : LocalVenue, optional
+        Venue in this process (default: None).
+    listed : callable, optional
+        Function that returns the accounts of a venue that is served elsewhere. It is called only for a name (default:
+        None).
+
+    Raises
+    ------
+    InputError
+        For a number or name away from the local venue, and for an address that is not the wallet's master.
     """
     address = account if isinstance(account, str) and is_address(account) else None
     if env.name == LOCAL.name and wallet is None and address is None:
@@ -195,7 +243,21 @@ def _local_keys(
 def accounts_listed(env: Environment, transport: Any, timeout: float) -> list[dict[str, Any]]:
     """Return the accounts that a served local venue names: number, name, address, public (whether its keys are).
 
-    Raises TransportError when it can't be reached, and ToolkitError for a venue that does not name any.
+    Parameters
+    ----------
+    env : Environment
+        Environment of the session.
+    transport : object
+        Transport of httpx or httpx2, None for the usual one.
+    timeout : float
+        Seconds to wait.
+
+    Raises
+    ------
+    TransportError
+        When it can't be reached.
+    ToolkitError
+        For a venue that does not name any.
     """
     http = HttpTransport(env.base_url, transport, timeout)
     try:
@@ -206,14 +268,28 @@ def accounts_listed(env: Environment, transport: Any, timeout: float) -> list[di
 
 
 def development_count(venue: LocalVenue | None) -> int:
-    """Return how many development accounts there can be: those that a venue in this process has, at least ten."""
+    """Return how many development accounts there can be: those that a venue in this process has, at least ten.
+
+    Parameters
+    ----------
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    """
     from .venue import development
 
     return development.MOST if venue is None else max(len(development.MASTERS), len(venue.host.masters))
 
 
 def development_wallet(number: int, count: int = 10) -> Wallet:
-    """Return the public development wallet of this number below `count`: a master and the agent that goes with it."""
+    """Return a public development wallet: a master and the agent that goes with it.
+
+    Parameters
+    ----------
+    number : int
+        Number of the account, from 0 on.
+    count : int, optional
+        Number of development accounts (default: 10).
+    """
     from .venue import development
 
     if not 0 <= number < count:
@@ -225,9 +301,16 @@ def development_wallet(number: int, count: int = 10) -> Wallet:
 def runtime_of(venue: LocalVenue | None, clock: str | Clock) -> Runtime:
     """Return a session's clocks and chance: those of a clock object that has `elapsed_ms`, `sleep` and `random`.
 
-    Simulations have all three, so that nothing in them depends on how fast the machine is, or repeats differently.
-    With other clocks durations are measured and waited for on this machine's. Its time is the venue's, where that is in
-    this process, a clock object's or this machine's.
+    Simulations have all three, so that nothing in them depends on how fast the machine is, or repeats differently. With
+    other clocks durations are measured and waited for on this machine's. Its time is the venue's, where that is in this
+    process, a clock object's or this machine's.
+
+    Parameters
+    ----------
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    clock : str or Clock
+        "real", "manual" or a clock object.
     """
     if venue is not None:
         now = venue.host.now_ms
@@ -240,14 +323,28 @@ def runtime_of(venue: LocalVenue | None, clock: str | Clock) -> Runtime:
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:
-    """Return the limiter of requests. A venue in this process (`local`) needs none unless `rates` asks for it."""
+    """Return the limiter of requests.
+
+    Parameters
+    ----------
+    rates : mapping, Rate or None
+        Limits of requests by action, one for all, or None for the usual ones.
+    local : bool
+        Whether the venue is in this process. It needs no limiter unless `rates` asks for it.
+    """
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
 
 
 def venue_in_process(source: object) -> LocalVenue | None:
-    """Return the venue in this process that is given, or that a session is on, None for any other."""
+    """Return the venue in this process that is given, or that a session is on, None for any other.
+
+    Parameters
+    ----------
+    source : object
+        Venue, session or anything else.
+    """
     from .venue.local import LocalVenue
 
     venue = getattr(source, "venue", source)
@@ -258,6 +355,15 @@ def of_one_venue(env: Environment, venue: LocalVenue | None, intents: object) ->
     """Return the environment of one local venue, by its address, or in this process by its instance.
 
     The latter matters only for a ledger that outlives the venue: the next one begins at the same time.
+
+    Parameters
+    ----------
+    env : Environment
+        Environment of the session.
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    intents : object
+        Ledger, file of a ledger, or None.
     """
     if venue is None:
         return replace(env, venue=urlsplit(env.base_url).netloc)
@@ -265,7 +371,27 @@ def of_one_venue(env: Environment, venue: LocalVenue | None, intents: object) ->
 
 
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
-    """Return `makes_venue`. Raises InputError for invalid uses of `follow` and `fork`."""
+    """Check the arguments of a venue that follows another one, and return whether one is made.
+
+    Parameters
+    ----------
+    follow : object
+        Value that the caller of `connect` gave for it.
+    fork : str or None
+        Value that the caller of `connect` gave for it.
+    makes_venue : bool
+        Whether a local venue is made.
+
+    Returns
+    -------
+    bool
+        `makes_venue`.
+
+    Raises
+    ------
+    InputError
+        For invalid uses of `follow` and `fork`.
+    """
     if follow is not None and not makes_venue:
         what = "follow makes a local venue in this process. Leave out venue, base_url and transport"
         raise InputError(what, field="follow", rule="local")
@@ -276,7 +402,17 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
 
 
 def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
-    """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
+    """Return a local venue: with a simulated market, or with that of the venue which a session reads.
+
+    Parameters
+    ----------
+    followed : object
+        Session of the other venue, None for a simulated market.
+    when_stale : str
+        "pause" or "continue", see `following.follow`.
+    **settings : object
+        Further arguments of `LocalVenue`.
+    """
     if followed is None:
         from .venue.local import LocalVenue  # loads when one is made
 
@@ -289,7 +425,19 @@ def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
 def prepared(session: S, approve: bool, fork: str | None) -> S:
     """Approve a session's agent if it has both keys, and give its account a copy of another. Return the session.
 
-    Raises WaitTimeout where the approval is not executed a few seconds after the venue's `settle_delay`.
+    Parameters
+    ----------
+    session : Session
+        New session.
+    approve : bool
+        Whether the agent is approved.
+    fork : str or None
+        Account of the followed venue to copy, None for none.
+
+    Raises
+    ------
+    WaitTimeout
+        Where the approval is not executed a few seconds after the venue's `settle_delay`.
     """
     if approve and session.wallet is not None and session.wallet.agent and session.wallet.master:
         approval = session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
@@ -307,7 +455,19 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
 
 
 def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, shock: float | str) -> pd.DataFrame:
-    """Return an account's figures as they are and under a shock. See `Session.what_if`."""
+    """Return an account's figures as they are and under a shock. See `Session.what_if`.
+
+    Parameters
+    ----------
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    account : str or None
+        Address of the account.
+    symbol : str or int
+        Symbol or code of the product.
+    shock : float or str
+        Move of its mark price, a ratio.
+    """
     if venue is None or account is None:
         advice = 'connect("local", follow=…, fork="0x…") copies an account into one'
         raise InputError(f"what_if needs a venue in this process: {advice}", field="venue", rule="local")
@@ -330,6 +490,11 @@ def close_when_replaced(session: Any) -> None:
     """Close a notebook's session once its cell is run again, when its name means another one and no other name has it.
 
     Otherwise its venue, threads and widgets would stay for as long as the kernel.
+
+    Parameters
+    ----------
+    session : object
+        Session that a cell made.
     """
     names = set[str]()
 

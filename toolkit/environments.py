@@ -23,7 +23,17 @@ VENUE_PATHS = (FEED_PATH, EXCHANGE_PATH, "/info")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The chain of signatures: `chain_id`, `source` of agent signatures, `dex_chain` of master signatures."""
+    """The chain of signatures.
+
+    Parameters
+    ----------
+    chain_id : int
+        Chain id of the EIP-712 domain.
+    source : {"a", "b"}
+        Source of agent signatures.
+    dex_chain : {"Mainnet", "Testnet"}
+        dexChain of master signatures.
+    """
 
     chain_id: int
     source: Literal["a", "b"]
@@ -40,9 +50,20 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One venue: its `name`, `chain`, `base_url` and `ws_url`. Source: docs/published.md, "Environments".
+    """One venue. Source: docs/published.md, "Environments".
 
-    `venue` distinguishes local venues, of which there can be many. It is "" for the others.
+    Parameters
+    ----------
+    name : str
+        Name, such as "testnet".
+    chain : Chain
+        Chain of its signatures.
+    base_url : str
+        Address of requests.
+    ws_url : str
+        Address of the feed.
+    venue : str, optional
+        What distinguishes local venues, of which there can be many (default: "", as for the others).
     """
 
     name: str
@@ -87,13 +108,37 @@ def environment(
     ws_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Return the preset `name`, or an Environment, with other addresses: `base_url` and `ws_url`, if given.
-
-    The next choice is TOOLKIT_BASE_URL and TOOLKIT_WS_URL of `variables` (default: those of the process).
+    """Return a preset, or an Environment, with other addresses where they are given.
 
     Addresses may be given with or without the venue's paths (`ws://…/ws/dex`). A local venue serves both at one
-    address, so either of the two is enough there. Raises InputError for an unknown name or an invalid address. Away
-    from the local venue it also refuses one address without the other, which would stay that of the preset.
+    address, so either of the two is enough there.
+
+    Parameters
+    ----------
+    name : str or Environment
+        "local", "testnet", "mainnet" or an Environment.
+    base_url : str, optional
+        Address of requests (default: TOOLKIT_BASE_URL, else that of the preset).
+    ws_url : str, optional
+        Address of the feed (default: TOOLKIT_WS_URL, else that of the preset).
+    variables : mapping, optional
+        Environment variables (default: those of the process).
+
+    Returns
+    -------
+    Environment
+
+    Raises
+    ------
+    InputError
+        For an unknown name or an invalid address. Away from the local venue also for one address without the other,
+        which would stay that of the preset.
+
+    Examples
+    --------
+    >>> from toolkit.environments import environment
+    >>> environment("testnet").is_mainnet
+    False
     """
     if not isinstance(name, Environment) and name not in PRESETS:
         known = tuple(sorted(PRESETS))

@@ -61,7 +61,13 @@ _HOME = __file__.removesuffix("errors.py")
 
 
 class ToolkitError(Exception):
-    """Root of every error raised by the toolkit. Its message blanks everything that looks like a private key."""
+    """Root of every error raised by the toolkit. Its message blanks everything that looks like a private key.
+
+    Parameters
+    ----------
+    *args : object
+        Arguments of an exception: the message.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
@@ -84,7 +90,20 @@ class ToolkitError(Exception):
 class InputError(ToolkitError, ValueError):
     """An argument is wrong. Nothing was signed or sent.
 
-    Attributes: `field` (path of the field, or ""), `rule`, `value` (as given), `nearest` (values that would pass).
+    The parameters are its attributes as well.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what would pass.
+    field : str, optional
+        Path of the field or argument that is wrong (default: "").
+    rule : str, optional
+        Name of the broken rule (default: "").
+    value : object, optional
+        Value as given. It is blanked if it looks like a private key (default: None).
+    nearest : sequence of str, optional
+        Values that would pass, as text (default: none).
     """
 
     code = 40003
@@ -103,7 +122,13 @@ class MalformedRequest(InputError):
     """A field of an action, query or subscription breaks its rule (wire code 40003)."""
 
     def renamed(self, field: str) -> MalformedRequest:
-        """Return the error for a field by its name in the call: action.marginMode is margin_mode."""
+        """Return the error for a field by its name in the call: action.marginMode is margin_mode.
+
+        Parameters
+        ----------
+        field : str
+            Name in the call.
+        """
         said = str(self).replace(self.field, field, 1)
         return type(self)(said, field=field, rule=self.rule, value=self.value, nearest=self.nearest)
 
@@ -125,7 +150,13 @@ class BadSignature(InputError):
 
 
 class CheckFailed(InputError):
-    """An order breaks pre-trade rules. `failures` has every broken rule. The first one is the message."""
+    """An order breaks pre-trade rules. The first one is the message.
+
+    Parameters
+    ----------
+    failures : sequence of Failure
+        Every broken rule, at least one. An attribute as well.
+    """
 
     def __init__(self, failures: Sequence[Any]) -> None:
         first = failures[0]
@@ -150,8 +181,21 @@ class WalletError(ToolkitError):
 class ExchangeError(ToolkitError):
     """The venue responded with a non-zero code.
 
-    Attributes: `code`, `message` and `data` (of the response), `action` (its type), `http_status`, `receipt` (of a
-    write, with the result of each item of a batch).
+    The parameters are its attributes as well. A write's error also has its `receipt`, with the result of each item of a
+    batch.
+
+    Parameters
+    ----------
+    message : str
+        The venue's message.
+    code : int, optional
+        The venue's code (default: that of the class).
+    data : mapping, optional
+        `data` of the response (default: None).
+    action : str, optional
+        Type of the action (default: "", a query).
+    http_status : int, optional
+        Status of the HTTP answer (default: 200).
     """
 
     code: int = 0
@@ -252,7 +296,26 @@ EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
 def exchange_error(
     code: int, message: str, *, data: Mapping[str, Any] | None = None, action: str = "", http_status: int = 200
 ) -> ExchangeError:
-    """Return the error of an answer: its `code`, `message`, `data`, `action` and `http_status`."""
+    """Return the error of an answer, of the class that its code has.
+
+    Parameters
+    ----------
+    code : int
+        The venue's code.
+    message : str
+        The venue's message.
+    data : mapping, optional
+        `data` of the response (default: None).
+    action : str, optional
+        Type of the action (default: "", a query).
+    http_status : int, optional
+        Status of the HTTP answer (default: 200).
+
+    Returns
+    -------
+    ExchangeError
+        UnknownCode for an undocumented code.
+    """
     kind = EXCHANGE_ERRORS.get(code, UnknownCode)
     return kind(message, code=code, data=data, action=action, http_status=http_status)
 
@@ -278,7 +341,17 @@ class Disconnected(TransportError):
 
 
 class HttpStatus(TransportError):
-    """An HTTP error status without the venue's envelope. Attributes: `status`, `body` (first 500 characters)."""
+    """An HTTP error status without the venue's envelope.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    status : int
+        The status. An attribute as well.
+    body : str, optional
+        Body of the answer, of which the attribute has the first 500 characters (default: "").
+    """
 
     def __init__(self, message: str, *, status: int, body: str = "") -> None:
         super().__init__(message)
@@ -287,7 +360,17 @@ class HttpStatus(TransportError):
 
 
 class BadAnswer(TransportError):
-    """A response that is not the venue's envelope. Attributes: `status`, `body` (first 500 characters)."""
+    """A response that is not the venue's envelope.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    status : int, optional
+        Status of the HTTP answer. An attribute as well (default: 200).
+    body : str, optional
+        Body of the answer, of which the attribute has the first 500 characters (default: "").
+    """
 
     def __init__(self, message: str, *, status: int = 200, body: str = "") -> None:
         super().__init__(message)
@@ -300,7 +383,15 @@ class DataWarning(UserWarning):
 
 
 class MissingPackage(ToolkitError, ImportError):
-    """An optional package is not installed. The message has the command that installs it. `name` is the package."""
+    """An optional package is not installed. The message has the command that installs it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    name : str, optional
+        The package. An attribute as well (default: "").
+    """
 
     def __init__(self, message: str, *, name: str = "") -> None:
         super().__init__(message)
@@ -312,7 +403,17 @@ class SessionClosed(ToolkitError):
 
 
 class OutcomeUnknown(ToolkitError):
-    """The result of a write is unknown. `intent` is the recorded intent. `session.resolve()` finds out its result."""
+    """The result of a write is unknown. `session.resolve()` finds it out.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    intent : Intent, optional
+        The recorded intent. An attribute as well (default: None).
+    receipt : Receipt, optional
+        Handle of the write. An attribute as well (default: None).
+    """
 
     def __init__(self, message: str, *, intent: Any = None, receipt: Any = None) -> None:
         super().__init__(message)
@@ -321,7 +422,15 @@ class OutcomeUnknown(ToolkitError):
 
 
 class WaitFailed(ToolkitError):
-    """The awaited event will not happen: the order has ended otherwise. `receipt` is its handle."""
+    """The awaited event will not happen: the order has ended otherwise.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    receipt : Receipt, optional
+        Handle of the order. An attribute as well (default: None).
+    """
 
     def __init__(self, message: str, *, receipt: Any = None) -> None:
         super().__init__(message)
@@ -341,7 +450,15 @@ class StaleData(FeedError):
 
 
 class SubscriptionRefused(FeedError):
-    """The venue refused a subscription. `code` is the venue's."""
+    """The venue refused a subscription.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    code : int, optional
+        The venue's code. An attribute as well (default: 0).
+    """
 
     def __init__(self, message: str, *, code: int = 0) -> None:
         super().__init__(message)
@@ -349,7 +466,15 @@ class SubscriptionRefused(FeedError):
 
 
 class LimitReached(ToolkitError):
-    """A limit of the strategy or the client was reached. `limit` is its name."""
+    """A limit of the strategy or the client was reached.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in a sentence.
+    limit : str, optional
+        Name of the limit. An attribute as well (default: "").
+    """
 
     def __init__(self, message: str, *, limit: str = "") -> None:
         super().__init__(message)
@@ -361,7 +486,24 @@ class VenueError(ToolkitError):
 
 
 def require(value: object, kinds: Any, field: str, wanted: str) -> None:
-    """Raise InputError, which says what is `wanted`, unless `value`, the argument `field`, is of these `kinds`."""
+    """Raise InputError unless an argument is of some classes.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+    kinds : type or tuple of type
+        Classes that pass.
+    field : str
+        Name of the argument.
+    wanted : str
+        The right value in words.
+
+    Raises
+    ------
+    InputError
+        For a value of another class. The message says what is wanted.
+    """
     if not isinstance(value, kinds):
         message = f"{field} is {reprlib.repr(safe(value))}. Give {wanted}"
         raise InputError(message, field=field, rule="type", value=value)
@@ -370,8 +512,12 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
 def warn(message: str, category: Any = DataWarning) -> None:
     """Warn in the name of the line outside of the toolkit that led here: that is the user's, however deep this is.
 
-    message: what is wrong, as a sentence.
-    category: class of the warning (default: DataWarning).
+    Parameters
+    ----------
+    message : str
+        What is wrong, as a sentence.
+    category : type, optional
+        Class of the warning (default: DataWarning).
     """
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
@@ -380,5 +526,11 @@ def warn(message: str, category: Any = DataWarning) -> None:
 
 
 def capital(text: str) -> str:
-    """Return advice, the `text`, as a sentence with a capital, after the one that says what is wrong."""
+    """Return advice as a sentence with a capital, after the one that says what is wrong.
+
+    Parameters
+    ----------
+    text : str
+        Advice that begins in lower case.
+    """
     return text[:1].upper() + text[1:]

@@ -21,7 +21,15 @@ def has_eth_account() -> bool:
 
 
 def encrypt(secret: bytes, password: str) -> dict[str, Any]:
-    """Return the content of a key file (Web3 Secret Storage, with scrypt) for a private key of 32 bytes."""
+    """Return the content of a key file (Web3 Secret Storage, with scrypt) for a private key.
+
+    Parameters
+    ----------
+    secret : bytes
+        Private key of 32 bytes.
+    password : str
+        Password of the key file.
+    """
     if has_eth_account():
         from eth_account import Account
 
@@ -32,7 +40,20 @@ def encrypt(secret: bytes, password: str) -> dict[str, Any]:
 
 
 def decrypt(stored: dict[str, Any], password: str) -> bytes:
-    """Return the private key in the content of a key file. Raises ValueError for a wrong password."""
+    """Return the private key in the content of a key file.
+
+    Parameters
+    ----------
+    stored : dict
+        Content of the key file.
+    password : str
+        Password of the key file.
+
+    Raises
+    ------
+    ValueError
+        For a wrong password.
+    """
     if has_eth_account():
         from eth_account import Account
 
@@ -43,7 +64,18 @@ def decrypt(stored: dict[str, Any], password: str) -> bytes:
 
 
 def mnemonic_words(function: str) -> Any:
-    """Return eth-account's word list (BIP-39). Raises MissingPackage, which names the function that needs it."""
+    """Return eth-account's word list (BIP-39).
+
+    Parameters
+    ----------
+    function : str
+        Name of the function that needs it, for the error.
+
+    Raises
+    ------
+    MissingPackage
+        Without eth-account.
+    """
     if not has_eth_account():
         raise MissingPackage(f"{function} can't be used, as {MISSING}. {ADVICE}", name="eth_account")
     from eth_account.hdaccount.mnemonic import Mnemonic
@@ -52,7 +84,13 @@ def mnemonic_words(function: str) -> Any:
 
 
 def typed_data_hashes(document: dict[str, Any]) -> tuple[bytes, bytes] | None:
-    """Return a wallet's domain separator and struct hash of typed data (EIP-712), None without eth-account."""
+    """Return a wallet's domain separator and struct hash of typed data (EIP-712), None without eth-account.
+
+    Parameters
+    ----------
+    document : dict
+        Typed data as a wallet takes it.
+    """
     if not has_eth_account():
         return None
     from eth_account.messages import encode_typed_data

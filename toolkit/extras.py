@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from .errors import MissingPackage
-from .worked_examples import add_examples
 
 DISTRIBUTION = "afx-toolkit"
 """Name of the distribution in package indexes. The import name and the command are `toolkit`."""
@@ -39,16 +38,37 @@ EXTRAS = {
 
 
 def install_line(*extras: str) -> str:
-    """Return the command that installs the toolkit with some extras: `pip install "afx-toolkit[data,notebook]"`.
+    """Return the command that installs the toolkit with some extras.
 
     Brackets are a pattern in zsh and an operator in PowerShell, so a name with extras is quoted.
+
+    Parameters
+    ----------
+    *extras : str
+        Names of extras, in any order.
+
+    Examples
+    --------
+    >>> install_line("notebook", "data")
+    'pip install "afx-toolkit[data,notebook]"'
     """
     named = ",".join(sorted(set(extras)))
     return f'pip install "{DISTRIBUTION}[{named}]"' if named else f"pip install {DISTRIBUTION}"
 
 
 def need(*packages: str) -> None:
-    """Check that packages are installed. Raises MissingPackage, which says what needs them and how to install them."""
+    """Check that packages are installed.
+
+    Parameters
+    ----------
+    *packages : str
+        Import names of packages that `EXTRAS` lists.
+
+    Raises
+    ------
+    MissingPackage
+        For the first one that is not installed. It says what needs it and how to install it.
+    """
     for package in packages:
         if find_spec(package) is None:
             extra, use = EXTRAS[package]
@@ -56,11 +76,17 @@ def need(*packages: str) -> None:
             raise MissingPackage(message, name=package)
 
 
-def on_first_use(package: str, homes: Mapping[str, str], *packages: str, examples: str = "") -> Callable[[str], Any]:
+def on_first_use(package: str, homes: Mapping[str, str], *packages: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose names load on first use, so that it is cheap to import.
 
-    `homes` has the module of each name, relative to the package. One that ends in the name is that name itself.
-    `packages` are optional ones that every name needs. `examples` is the section of the names' worked examples.
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    homes : mapping
+        Name → its module, relative to the package. A module that ends in the name is that name itself.
+    *packages : str
+        Optional packages that every name needs.
     """
 
     def load(name: str) -> Any:
@@ -72,8 +98,6 @@ def on_first_use(package: str, homes: Mapping[str, str], *packages: str, example
         module = import_module(f".{homes[name]}", package)
         value = module if homes[name].rpartition(".")[2] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
-        if examples:
-            add_examples({name: value}, examples)
         return value
 
     return load

@@ -46,14 +46,32 @@ def mark_price(
 ) -> Decimal:
     """Return the mark price: the median of up to three prices.
 
-    oracle, basis_average: P1 is their sum. The second is the 150 s average of mid − oracle (None counts as 0).
-    bid, ask, last: P2 is the median of best bid, best ask and last price.
-    external: P3, the mid price of other venues' perpetuals.
-    book_average: 30 s average of P2. It is the third price if exactly two of P1 to P3 exist.
+    If only one of them exists it is the mark price. The median of two is their mean. None, or NaN as in frames, means
+    that a price does not exist.
 
-    All are in USDC. If only one exists it is the mark price. The median of two is
-    their mean. None, or NaN as in frames, means that a price does not exist. Raises InputError when no price exists.
+    Parameters
+    ----------
+    oracle, basis_average : Decimal, int, str, float or None
+        P1 is their sum, in USDC: the index price, and the 150 s average of mid − oracle (None counts as 0).
+    bid, ask, last : Decimal, int, str, float or None
+        P2 is the median of best bid, best ask and last price, in USDC.
+    external : Decimal, int, str or float, optional
+        P3, the mid price of other venues' perpetuals, in USDC (default: None).
+    book_average : Decimal, int, str or float, optional
+        30 s average of P2 in USDC. It is the third price if exactly two of P1 to P3 exist (default: None).
 
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Raises
+    ------
+    InputError
+        When no price exists.
+
+    Examples
+    --------
     >>> mark_price(oracle=60_000, basis_average=5, bid=60_010, ask=60_020, last=60_012)
     Decimal('60008.5')
     """
@@ -75,8 +93,22 @@ def mark_price(
 
 @exactly
 def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Decimal:
-    """Return the notional in USDC for which impact prices are computed: `margin` × `max_leverage`.
+    """Return the notional for which impact prices are computed: `margin` × `max_leverage`.
 
+    Parameters
+    ----------
+    max_leverage : Decimal, int, str or float
+        Highest leverage of the product.
+    margin : Decimal, int, str or float, optional
+        Initial margin in USDC (default: 200).
+
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Examples
+    --------
     >>> impact_notional(40)
     Decimal('8000')
     """
@@ -85,10 +117,22 @@ def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Dec
 
 @exactly
 def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal | None:
-    """Return the average execution price of a `notional` in USDC against `levels` (price, quantity), best first.
+    """Return the average execution price of a notional against the levels of a book.
 
-    None if the levels do not hold that notional.
+    Parameters
+    ----------
+    levels : iterable of sequence
+        Pairs of price (USDC) and quantity (base units), best first.
+    notional : Decimal, int, str or float
+        Notional in USDC.
 
+    Returns
+    -------
+    Decimal or None
+        In USDC. None if the levels do not hold that notional.
+
+    Examples
+    --------
     >>> impact_price([(100, 1), (200, 1)], 200)
     Decimal('133.3333333333333333333333333')
     """
@@ -109,11 +153,24 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
 
 @exactly
 def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None) -> Decimal:
-    """Return the funding premium [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle, a ratio.
+    """Return the funding premium [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle.
 
-    `oracle`, `impact_bid` and `impact_ask` are prices in USDC. An impact price that does not exist (None or NaN: the
-    book is too thin) adds nothing.
+    An impact price that does not exist (None or NaN: the book is too thin) adds nothing.
 
+    Parameters
+    ----------
+    oracle : Decimal, int, str or float
+        Index price in USDC.
+    impact_bid, impact_ask : Decimal, int, str, float or None
+        Impact prices in USDC, see `impact_price`.
+
+    Returns
+    -------
+    Decimal
+        A ratio.
+
+    Examples
+    --------
     >>> premium(50_000, 50_050, 50_060)
     Decimal('0.001')
     """
@@ -126,8 +183,24 @@ def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None
 
 @exactly
 def interest_rate(quote_rate: Number, base_rate: Number, intervals: Number = 3) -> Decimal:
-    """Return the interest rate of one interval: (`quote_rate` − `base_rate`), by day, / `intervals` a day.
+    """Return the interest rate of one interval: (`quote_rate` − `base_rate`) / `intervals`.
 
+    Parameters
+    ----------
+    quote_rate : Decimal, int, str or float
+        Interest rate of the quote currency per day, a ratio.
+    base_rate : Decimal, int, str or float
+        Interest rate of the base currency per day, a ratio.
+    intervals : Decimal, int, str or float, optional
+        Funding intervals per day (default: 3).
+
+    Returns
+    -------
+    Decimal
+        A ratio.
+
+    Examples
+    --------
     >>> interest_rate("0.0006", "0.0003")
     Decimal('0.0001')
     """
@@ -143,11 +216,28 @@ def funding_rate(
     clamp: Number = CLAMP,
     cap: Number | None = CAP,
 ) -> Decimal:
-    """Return the funding rate of one interval: {P + clamp(I − P, ±`clamp`)} / (8/N), limited to ±cap.
+    """Return the funding rate of one interval: {P + clamp(I − P, ±`clamp`)} / (8/N), limited to ±`cap`.
 
-    `premium` is the time-weighted mean premium P over the interval of N = `interval_hours` hours, `interest` the rate I
-    for 8 hours. All are ratios ("0.0001" is 0.01 %). `cap=None` leaves the rate uncapped.
+    Parameters
+    ----------
+    premium : Decimal, int, str or float
+        Time-weighted mean premium P over the interval, a ratio.
+    interval_hours : Decimal, int, str or float, optional
+        Length N of the interval in hours (default: 8).
+    interest : Decimal, int, str or float, optional
+        Interest rate I for 8 hours, a ratio (default: 0.0001, which is 0.01 %).
+    clamp : Decimal, int, str or float, optional
+        Largest correction of the premium towards the interest rate, a ratio (default: 0.0005).
+    cap : Decimal, int, str or float, optional
+        Largest rate of an interval, a ratio (default: 0.02). None leaves the rate uncapped.
 
+    Returns
+    -------
+    Decimal
+        A ratio: 0.0003 is 0.03 %.
+
+    Examples
+    --------
     >>> funding_rate("0.0008")
     Decimal('0.0003')
     """
@@ -159,10 +249,24 @@ def funding_rate(
 
 @exactly
 def funding_payment(size: Number, mark_price: Number, rate: Number) -> Decimal:
-    """Return what a position pays (+) or receives (−) in USDC at settlement: size·`mark_price`·`rate`.
+    """Return what a position pays (+) or receives (−) at settlement: `size`·`mark_price`·`rate`.
 
-    `size` is signed: positive for a long, which pays a positive rate, negative for a short.
+    Parameters
+    ----------
+    size : Decimal, int, str or float
+        Signed size in base units: positive for a long, which pays a positive rate, negative for a short.
+    mark_price : Decimal, int, str or float
+        Mark price in USDC.
+    rate : Decimal, int, str or float
+        Funding rate of the interval, a ratio.
 
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Examples
+    --------
     >>> funding_payment(-2, 60_000, "0.0001")
     Decimal('-12.0000')
     """

@@ -26,28 +26,46 @@ if TYPE_CHECKING:
 class Limits:
     """Limits on a session, or on a strategy's run. They refuse an order before it is signed, and stop a run.
 
-        session = toolkit.connect(limits=Limits(max_notional=5_000, max_daily_loss=200, symbols=("BTCUSDC",)))
-
-    Amounts in USDC. None is no limit. Positions are counted with the open orders filled, those whose outcome is unknown
-    too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together. Orders
-    that only reduce pass every limit except `max_orders_per_minute`.
+    Amounts are in USDC. None is no limit. Positions are counted with the open orders filled, those whose outcome is
+    unknown too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together.
+    Orders that only reduce pass every limit except `max_orders_per_minute`.
 
     A run counts what its symbols hold. A session counts everything on the account, and a position may be closed before
     an order of the other side fills: with 0.02 long and a `max_position` of 0.02, at most 0.02 can be sold at a time.
     The start of a session is its first checked order.
 
-    Attributes:
-        max_notional: largest sum of position notionals that an order could lead to. Without a price nothing is sent.
-        max_position: largest position of a symbol that an order could lead to, base units: for all, or by symbol.
-        max_order_notional: largest notional of one order.
-        max_loss: largest fall of equity below its value at the start, without transfers.
-        max_daily_loss: largest fall of equity below its last value of the day before (UTC), or at the start.
-        max_orders_per_minute: orders sent in any 60 s.
-        symbols: the only ones in which an order may open a position.
-        max_stale: seconds without a complete answer of the venue, for runs. Bars without trades are flat, not stale. A
-            session reads the account before each order, and refuses the order if it can't.
+    Parameters
+    ----------
+    max_notional : float, optional
+        Largest sum of position notionals that an order could lead to, in USDC (default: None). Without a price nothing
+        is sent.
+    max_loss : float, optional
+        Largest fall of equity below its value at the start, without transfers, in USDC (default: None).
+    max_daily_loss : float, optional
+        Largest fall of equity below its last value of the day before (UTC), or at the start, in USDC (default: None).
+    max_orders_per_minute : int, optional
+        Orders sent in any 60 s (default: 60).
+    max_stale : float, optional
+        Seconds without a complete answer of the venue, for runs (default: 30). Bars without trades are flat, not stale.
+        A session reads the account before each order, and refuses the order if it can't.
+    max_position : float or mapping, optional
+        Largest position of a symbol that an order could lead to, in base units: for all, or by symbol (default: None).
+    max_order_notional : float, optional
+        Largest notional of one order, in USDC (default: None).
+    symbols : tuple of str, optional
+        The only ones in which an order may open a position (default: all).
 
-    Raises InputError for a limit that is no number above 0, and for symbols that are one text.
+    Raises
+    ------
+    InputError
+        For a limit that is no number above 0, and for symbols that are one text.
+
+    Examples
+    --------
+    >>> limits = toolkit.Limits(max_notional=5_000, max_daily_loss=200, symbols=("BTCUSDC",))
+    >>> with toolkit.connect(clock="manual", limits=limits) as limited:
+    ...     limited.limits.values.max_notional
+    5000
     """
 
     max_notional: float | None = None
@@ -72,7 +90,22 @@ class Limits:
             raise InputError(text, field="symbols", rule="a tuple", value=symbols)
 
     def check_rate(self, sent_ms: deque[int], now: int, orders: int = 1) -> None:
-        """Raise LimitReached where so many more orders are too many. `sent_ms` (Unix ms) loses those of over 60 s."""
+        """Raise LimitReached where so many more orders are too many.
+
+        Parameters
+        ----------
+        sent_ms : deque of int
+            Times in Unix ms of the orders sent so far, oldest first. It loses those of over 60 s.
+        now : int
+            The present in Unix ms.
+        orders : int, optional
+            Number of orders to be sent (default: 1).
+
+        Raises
+        ------
+        LimitReached
+            If they exceed `max_orders_per_minute`.
+        """
         while sent_ms and sent_ms[0] <= now - 60_000:
             sent_ms.popleft()
         most = self.max_orders_per_minute
@@ -87,7 +120,24 @@ class Limits:
         raise LimitReached(text, limit="max_orders_per_minute")
 
     def check_order(self, order: Order, books: Mapping[str, Book], resting: Mapping[str, Orders], price: Price) -> None:
-        """Raise LimitReached for an order that could lead too far. `resting` are all other open orders, by symbol."""
+        """Raise LimitReached for an order that could lead too far.
+
+        Parameters
+        ----------
+        order : Order
+            Order to be sent.
+        books : mapping
+            Position by symbol.
+        resting : mapping
+            All other open orders, by symbol.
+        price : callable
+            Function that returns the last price of a symbol in USDC.
+
+        Raises
+        ------
+        LimitReached
+            If the order exceeds a limit.
+        """
         symbol = str(order.symbol)
         if books[symbol].only_reduces(order):
             return
@@ -122,7 +172,20 @@ class Limits:
             raise LimitReached(f"{order.side} {symbol} {broken[1]}. {most}", limit=broken[0])
 
     def check_loss(self, fall: float, fall_of_day: float) -> None:
-        """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes."""
+        """Raise LimitReached when equity fell too far. NaN, for an equity that is not known yet, passes.
+
+        Parameters
+        ----------
+        fall : float
+            Fall since the start, in USDC.
+        fall_of_day : float
+            Fall since the end of the day before, in USDC.
+
+        Raises
+        ------
+        LimitReached
+            If a fall exceeds its limit.
+        """
         for name, loss, since in (("max_loss", fall, ""), ("max_daily_loss", fall_of_day, " since the day began")):
             most = getattr(self, name)
             if most is not None and loss > most:
@@ -134,9 +197,20 @@ class Limits:
 class Book:
     """The position in one product, in whole steps.
 
-    `hedge` None: the account's mode is not known yet, and positions are counted as if both legs could be opened.
-    `covers`: whether the position counts against orders of the other side. Where others may close it before these fill,
-    as on a session, it does not.
+    Parameters
+    ----------
+    step_size : Decimal
+        Size of a step in base units.
+    hedge : bool, optional
+        Whether both legs can be held (default: False). None: the account's mode is not known yet, and positions are
+        counted as if both legs could be opened.
+    longs : int, optional
+        Steps of the long (default: 0).
+    shorts : int, optional
+        Steps of the short (default: 0).
+    covers : bool, optional
+        Whether the position counts against orders of the other side (default: True). Where others may close it before
+        these fill, as on a session, it does not.
     """
 
     step_size: Decimal
@@ -151,7 +225,15 @@ class Book:
         return self.longs - self.shorts
 
     def take(self, side: str, steps: int) -> None:
-        """Book a fill: in hedge mode on the leg that its side names."""
+        """Book a fill: in hedge mode on the leg that its side names.
+
+        Parameters
+        ----------
+        side : str
+            Side of the order that filled.
+        steps : int
+            Filled quantity in steps.
+        """
         sign = 1 if side.startswith("BUY") else -1
         if self.hedge or side.endswith("_CLOSE_HEDGE"):
             self.hedge = True
@@ -164,11 +246,23 @@ class Book:
         self.longs, self.shorts = max(net, 0), max(-net, 0)
 
     def only_reduces(self, order: Order) -> bool:
-        """Return whether an order can't open anything."""
+        """Return whether an order can't open anything.
+
+        Parameters
+        ----------
+        order : Order
+            Order to be sent.
+        """
         return bool(order.reduce_only) or (self.hedge is not False and order.side.endswith("_CLOSE_HEDGE"))
 
     def reach(self, orders: Orders) -> Decimal:
-        """Return the largest position that it could become with these orders, base units."""
+        """Return the largest position that it could become with some orders, in base units.
+
+        Parameters
+        ----------
+        orders : Orders
+            Open orders of the product, all filled.
+        """
         steps = {True: 0, False: 0}
         for order, filled in orders:
             if not self.only_reduces(order):
@@ -180,5 +274,11 @@ class Book:
 
 
 def exact(value: float | Decimal) -> Decimal:
-    """Return a number as it is written."""
+    """Return a number as it is written.
+
+    Parameters
+    ----------
+    value : float or Decimal
+        Number that a caller gave.
+    """
     return value if isinstance(value, Decimal) else Decimal(str(value))

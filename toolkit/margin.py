@@ -52,7 +52,17 @@ _INFINITY = Decimal("Infinity")
 
 
 class Tier(NamedTuple):
-    """One row of a margin table: `mmr` and `max_leverage` above a notional of `floor` USDC."""
+    """One row of a margin table.
+
+    Parameters
+    ----------
+    floor : Decimal
+        Notional in USDC above which the row applies.
+    mmr : Decimal
+        Maintenance margin ratio: 0.0125 is 1.25 %.
+    max_leverage : Decimal or None
+        Highest leverage. None if the table does not say it.
+    """
 
     floor: Decimal
     mmr: Decimal
@@ -60,7 +70,17 @@ class Tier(NamedTuple):
 
 
 class Deleveraging(NamedTuple):
-    """One step of auto-deleveraging: `account`, the closed `quantity` of its position, and its `score`."""
+    """One step of auto-deleveraging.
+
+    Parameters
+    ----------
+    account : object
+        Account of the position, or its index.
+    quantity : Decimal
+        Quantity that is closed, in base units.
+    score : Decimal
+        The position's score, see `adl_score`.
+    """
 
     account: Any
     quantity: Decimal
@@ -69,8 +89,22 @@ class Deleveraging(NamedTuple):
 
 @exactly
 def initial_margin(notional: Number, leverage: Number) -> Decimal:
-    """Return the initial margin in USDC of a `notional` in USDC: notional / `leverage`.
+    """Return the initial margin of a notional: `notional` / `leverage`.
 
+    Parameters
+    ----------
+    notional : Decimal, int, str or float
+        Notional in USDC.
+    leverage : Decimal, int, str or float
+        Leverage, above 0.
+
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Examples
+    --------
     >>> initial_margin(100_000, 20)
     Decimal('5000')
     """
@@ -79,8 +113,22 @@ def initial_margin(notional: Number, leverage: Number) -> Decimal:
 
 @exactly
 def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
-    """Return the maintenance margin in USDC of a `notional` N in USDC: N·MMR_n − d_n, for its tier n of `tiers`.
+    """Return the maintenance margin of a notional N: N·MMR_n − d_n, for its tier n.
 
+    Parameters
+    ----------
+    notional : Decimal, int, str or float
+        Notional in USDC.
+    tiers : iterable
+        Rows of a margin table, see this module.
+
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Examples
+    --------
     >>> maintenance_margin(200_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)])
     Decimal('3125000.0000')
     """
@@ -92,10 +140,22 @@ def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
 
 @exactly
 def deductions(tiers: Iterable[Any]) -> list[Decimal]:
-    """Return d_n in USDC of each of `tiers`: d_1 = 0 and d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)).
+    """Return d_n of each tier: d_1 = 0 and d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)).
 
     They keep the maintenance margin continuous where a tier begins.
 
+    Parameters
+    ----------
+    tiers : iterable
+        Rows of a margin table, see this module.
+
+    Returns
+    -------
+    list of Decimal
+        In USDC, one per tier.
+
+    Examples
+    --------
     >>> deductions([(0, "0.0125", 40), (150_000_000, "0.025", 20)])
     [Decimal('0'), Decimal('1875000.0000')]
     """
@@ -104,8 +164,21 @@ def deductions(tiers: Iterable[Any]) -> list[Decimal]:
 
 @exactly
 def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
-    """Return which of `tiers` a `notional` in USDC has. One exactly at a floor still belongs to the tier below.
+    """Return the tier of a notional. One exactly at a floor still belongs to the tier below.
 
+    Parameters
+    ----------
+    notional : Decimal, int, str or float
+        Notional in USDC.
+    tiers : iterable
+        Rows of a margin table, see this module.
+
+    Returns
+    -------
+    Tier
+
+    Examples
+    --------
     >>> tier_of(150_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)]).max_leverage
     Decimal('40')
     """
@@ -115,10 +188,28 @@ def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
 
 @exactly
 def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Number) -> Decimal:
-    """Return the profit (+) or loss (−) in USDC of a position at `mark_price`: s·q·(mark − entry).
+    """Return the profit (+) or loss (−) of a position at the mark price: s·q·(mark − entry).
 
-    s is +1 for a `side` of LONG and −1 for SHORT, q the `size` in base units. `entry_price` is in USDC.
+    s is +1 for a long and −1 for a short, q the size.
 
+    Parameters
+    ----------
+    side : int
+        +1 for a long, -1 for a short.
+    size : Decimal, int, str or float
+        Size in base units, not negative.
+    entry_price : Decimal, int, str or float
+        Entry price in USDC.
+    mark_price : Decimal, int, str or float
+        Mark price in USDC.
+
+    Returns
+    -------
+    Decimal
+        In USDC.
+
+    Examples
+    --------
     >>> unrealized_pnl(-1, 2, 60_000, 59_000)
     Decimal('2000')
     """
@@ -128,10 +219,24 @@ def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Num
 
 @exactly
 def margin_ratio(maintenance: Number, equity: Number) -> Decimal:
-    """Return `maintenance` margin / `equity`, both in USDC. Liquidation begins at 1.
+    """Return maintenance margin / equity. Liquidation begins at 1.
 
     Without maintenance margin (no position) the ratio is 0. With some and no equity left it is Infinity.
 
+    Parameters
+    ----------
+    maintenance : Decimal, int, str or float
+        Maintenance margin in USDC.
+    equity : Decimal, int, str or float
+        Equity in USDC. It may be negative.
+
+    Returns
+    -------
+    Decimal
+        A ratio.
+
+    Examples
+    --------
     >>> margin_ratio(1_250, 5_000)
     Decimal('0.25')
     """
@@ -147,17 +252,31 @@ def liquidation_price(
 ) -> Decimal | None:
     """Return the mark price at which equity equals maintenance margin: (s·q·P0 − m − d) / (q·(s − MMR)).
 
-    side, size, entry_price: LONG (s = 1) or SHORT (−1), base units q, and USDC P0.
-    margin: USDC m that back the position. For an isolated one it is the assigned margin. For a cross one it is balance
-        + unrealised PnL of the other positions − their maintenance margin (it may be negative).
-    tiers: rows of the margin table.
+    s is the side, q the size and P0 the entry price. Maintenance margin is taken at mark value, with the MMR and
+    deduction d of the tier of the notional at that price, which may differ from the tier at entry.
 
-    Maintenance margin is taken at mark value, with the MMR and deduction d of the tier of the notional at that price,
-    which may differ from the tier at entry.
+    Parameters
+    ----------
+    side : int
+        +1 for a long, -1 for a short.
+    size : Decimal, int, str or float
+        Size in base units, not negative.
+    entry_price : Decimal, int, str or float
+        Entry price in USDC.
+    margin : Decimal, int, str or float
+        USDC m that back the position. For an isolated one it is the assigned margin. For a cross one it is balance +
+        unrealised PnL of the other positions − their maintenance margin (it may be negative).
+    tiers : iterable
+        Rows of the margin table.
 
-    Returns None where no positive mark price satisfies it. The cases are size 0, a long whose margin covers its whole
-    entry value, and a short that is below its maintenance margin at every price.
+    Returns
+    -------
+    Decimal or None
+        In USDC. None where no positive mark price satisfies it. The cases are size 0, a long whose margin covers its
+        whole entry value, and a short that is below its maintenance margin at every price.
 
+    Examples
+    --------
     >>> liquidation_price(+1, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
     Decimal('96202.53')
     """
@@ -173,14 +292,28 @@ def liquidation_price_hedged(
 ) -> Decimal | None:
     """Return the liquidation price that a long and a short of one product share in hedge mode (cross margin).
 
-    long_size, long_entry, short_size, short_entry: base units of both legs, and their entry prices in USDC.
-    margin, tiers: as in `liquidation_price`.
-
     Equity is margin + PnL of both legs. Each leg needs the maintenance margin of its tier at mark value. When both a
     falling and a rising price liquidate (legs of nearly equal size), the result is the lower price for a net long and
-    the upper one otherwise. Returns None where no positive mark price liquidates. The entry price of a leg of size 0 is
-    ignored.
+    the upper one otherwise.
 
+    Parameters
+    ----------
+    long_size, short_size : Decimal, int, str or float
+        Sizes of the legs in base units.
+    long_entry, short_entry : Decimal, int, str or float
+        Their entry prices in USDC. That of a leg of size 0 is ignored.
+    margin : Decimal, int, str or float
+        Margin m in USDC, as in `liquidation_price`.
+    tiers : iterable
+        Rows of a margin table, see this module.
+
+    Returns
+    -------
+    Decimal or None
+        In USDC. None where no positive mark price liquidates.
+
+    Examples
+    --------
     >>> liquidation_price_hedged(2, 100_000, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
     Decimal('98701.30')
     """
@@ -197,12 +330,30 @@ def liquidation_price_hedged(
 def bankruptcy_price(
     side: int, size: Number, entry_price: Number, margin: Number, tick: Number | None = None
 ) -> Decimal | None:
-    """Return the mark price at which equity is 0: P0 − s·m/q, for a `margin` m in USDC.
+    """Return the mark price at which equity is 0: P0 − s·m/q.
 
-    `side`, `size` and `entry_price` are as in `liquidation_price`. With `tick` it is rounded to a multiple of the tick
-    towards solvency: up for a long, down for a short. None where no positive price satisfies it (size 0, or a long
-    whose margin covers its whole entry value).
+    Parameters
+    ----------
+    side : int
+        +1 for a long, -1 for a short.
+    size : Decimal, int, str or float
+        Size in base units, not negative.
+    entry_price : Decimal, int, str or float
+        Entry price in USDC.
+    margin : Decimal, int, str or float
+        Margin m in USDC, as in `liquidation_price`.
+    tick : Decimal, int, str or float, optional
+        The price is rounded to a multiple of it, in USDC, towards solvency: up for a long, down for a short (default:
+        not rounded).
 
+    Returns
+    -------
+    Decimal or None
+        In USDC. None where no positive price satisfies it (size 0, or a long whose margin covers its whole entry
+        value).
+
+    Examples
+    --------
     >>> bankruptcy_price(+1, 1, 100_000, 5_000)
     Decimal('95000')
     """
@@ -219,13 +370,26 @@ def bankruptcy_price(
 
 @exactly
 def effective_leverage(side: int, size: Number, mark_price: Number, bankruptcy_price: Number | None) -> Decimal:
-    """Return |mark value| / (mark value − bankruptcy value), values signed by `side`.
+    """Return the effective leverage: `|mark value| / (mark value − bankruptcy value)`, values signed by the side.
 
-    They are `size` (base units) times `mark_price` and `bankruptcy_price`.
+    Parameters
+    ----------
+    side : int
+        +1 for a long, -1 for a short.
+    size : Decimal, int, str or float
+        Size in base units, not negative.
+    mark_price : Decimal, int, str or float
+        Mark price in USDC.
+    bankruptcy_price : Decimal, int, str, float or None
+        Bankruptcy price in USDC. None for a long that can't go bankrupt, whose bankruptcy value is 0.
 
-    Infinity if the position is at or beyond its bankruptcy price. A long that can't go bankrupt (None) has bankruptcy
-    value 0.
+    Returns
+    -------
+    Decimal
+        Infinity if the position is at or beyond its bankruptcy price.
 
+    Examples
+    --------
     >>> effective_leverage(+1, 1, 100_000, 95_000)
     Decimal('20')
     """
@@ -244,9 +408,27 @@ def adl_score(
 ) -> Decimal:
     """Return the auto-deleveraging score: PnL % × effective leverage for a profit, PnL % ÷ it for a loss.
 
-    `side`, `size`, `entry_price`, `mark_price` and `bankruptcy_price` are those of the position. PnL % = (mark value −
-    entry value) / |entry value|. The position with the highest score is closed first.
+    PnL % is `(mark value − entry value) / |entry value|`. The position with the highest score is closed first.
 
+    Parameters
+    ----------
+    side : int
+        +1 for a long, -1 for a short.
+    size : Decimal, int, str or float
+        Size in base units, not negative.
+    entry_price : Decimal, int, str or float
+        Entry price in USDC.
+    mark_price : Decimal, int, str or float
+        Mark price in USDC.
+    bankruptcy_price : Decimal, int, str, float or None
+        Bankruptcy price in USDC. None for a long that can't go bankrupt, whose bankruptcy value is 0.
+
+    Returns
+    -------
+    Decimal
+
+    Examples
+    --------
     >>> adl_score(+1, 1, 100_000, 110_000, 88_000)
     Decimal('0.5')
     """
@@ -265,15 +447,28 @@ def adl_order(
 ) -> list[Deleveraging]:
     """Return which positions are closed, and how much of each, the highest score first.
 
-    `positions` are those opposite to the liquidated one: tuples `(account, size, score)`, or mappings or objects with
-    `size` and `score`. Instead of `score` they may have the arguments of `adl_score` (`side`, `entry_price`, and
-    `bankruptcy_price` or `margin`). Then `mark_price` is needed. Without an `account` a position is named by its index.
-    Equal scores keep the order in which they were given.
+    Equal scores keep the order in which they were given. Positions of size 0 are skipped.
 
-    `size` is the quantity of the liquidated position to close. None closes everything, which shows the whole order.
-    If the positions do not hold that much, the quantities add up to less than `size`. With `side` (of the liquidated
-    position) positions of the same side are skipped. Positions of size 0 are always skipped.
+    Parameters
+    ----------
+    positions : iterable
+        Those opposite to the liquidated one: tuples `(account, size, score)`, or mappings or objects with `size` and
+        `score`. Instead of `score` they may have the arguments of `adl_score` (`side`, `entry_price`, and
+        `bankruptcy_price` or `margin`). Without an `account` a position is named by its index.
+    size : Decimal, int, str or float, optional
+        Quantity of the liquidated position to close, in base units (default: everything is closed, which shows the
+        whole order). If the positions do not hold that much, the quantities add up to less.
+    mark_price : Decimal, int, str or float, optional
+        Mark price in USDC, for positions without a score (default: None).
+    side : int, optional
+        Side of the liquidated position. Positions of the same side are skipped (default: none is).
 
+    Returns
+    -------
+    list of Deleveraging
+
+    Examples
+    --------
     >>> [tuple(map(int, step)) for step in adl_order([(1, 10, 3), (2, 10, 6), (3, 20, 1), (5, 20, 5)], 20)]
     [(2, 10, 6), (5, 10, 5)]
     """
@@ -294,7 +489,23 @@ def adl_order(
 
 @exactly
 def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
-    """Return the rows `tiers` of a table. Raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
+    """Return the rows of a margin table.
+
+    Parameters
+    ----------
+    tiers : iterable
+        Rows of a margin table, see this module.
+
+    Returns
+    -------
+    list of Tier
+        Sorted by `floor`.
+
+    Raises
+    ------
+    InputError
+        Unless floors grow from 0 and ratios lie in [0, 1).
+    """
     given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:

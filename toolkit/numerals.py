@@ -45,7 +45,13 @@ _R = TypeVar("_R")
 
 
 def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compute with 50 digits and return a Decimal with 28, independently of the caller's decimal context."""
+    """Compute with 50 digits and return a Decimal with 28, independently of the caller's decimal context.
+
+    Parameters
+    ----------
+    function : callable
+        Formula that computes with Decimal.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -57,7 +63,23 @@ def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def read_side(value: Any) -> int:
-    """Return +1 (long) or −1 (short)."""
+    """Return +1 (long) or −1 (short).
+
+    Parameters
+    ----------
+    value : int or str
+        A side: +1, -1, "BUY", "LONG", "SELL" or "SHORT".
+
+    Returns
+    -------
+    int
+        +1 for a long, -1 for a short.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     number: Any = value if isinstance(value, numbers.Real | Decimal) else None
     if isinstance(value, bool) or (isinstance(value, Decimal) and value.is_nan()):
         number = None  # comparing a signalling NaN raises
@@ -70,12 +92,31 @@ def read_side(value: Any) -> int:
 
 
 def read_price(value: Any, field: str) -> Decimal | None:
-    """Return a price above 0, None for a missing one (None, or NaN as in frames)."""
+    """Return a price above 0, None for a missing one (None, or NaN as in frames).
+
+    Parameters
+    ----------
+    value : Decimal, int, str, float or None
+        Price in any unit.
+    field : str
+        Name of the argument, which errors repeat.
+
+    Raises
+    ------
+    InputError
+        For a number that is not above 0.
+    """
     return None if is_missing(value) else read_positive(value, field)
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, or NaN as in frames."""
+    """Return whether a value is None, or NaN as in frames.
+
+    Parameters
+    ----------
+    value : object
+        Any value, such as a cell of a frame.
+    """
     if value is None or isinstance(value, Decimal):
         return value is None or value.is_qnan()
     if isinstance(value, numbers.Real):
@@ -84,7 +125,20 @@ def is_missing(value: Any) -> bool:
 
 
 def read_positive(value: Any, field: str) -> Decimal:
-    """Return a number above 0."""
+    """Return a number above 0.
+
+    Parameters
+    ----------
+    value : Decimal, int, str or float
+        Number in any unit.
+    field : str
+        Name of the argument, which errors repeat.
+
+    Raises
+    ------
+    InputError
+        For 0, a negative number, or what is no number.
+    """
     number = read_decimal(value, field)
     if number <= 0:
         raise InputError(f"{field} is {number}. It must be above 0", field=field, value=value)
@@ -92,7 +146,20 @@ def read_positive(value: Any, field: str) -> Decimal:
 
 
 def read_amount(value: Any, field: str) -> Decimal:
-    """Return a number that is not negative."""
+    """Return a number that is not negative.
+
+    Parameters
+    ----------
+    value : Decimal, int, str or float
+        Number in any unit.
+    field : str
+        Name of the argument, which errors repeat.
+
+    Raises
+    ------
+    InputError
+        For a negative number, or what is no number.
+    """
     number = read_decimal(value, field)
     if number < 0:
         raise InputError(f"{field} is {number}. It must not be negative", field=field, value=value)
@@ -100,7 +167,20 @@ def read_amount(value: Any, field: str) -> Decimal:
 
 
 def read_decimal(value: Any, field: str) -> Decimal:
-    """Return a finite number, exactly as it is written."""
+    """Return a finite number, exactly as it is written.
+
+    Parameters
+    ----------
+    value : Decimal, int, str, float or fraction
+        Number of Python or of another library. A float counts as the text that it prints.
+    field : str
+        Name of the argument, which errors repeat.
+
+    Raises
+    ------
+    InputError
+        For what is no finite number, a float of more than 15 digits, or a number beyond 1e-300 to 1e300.
+    """
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, bool) or value is None:
@@ -128,6 +208,13 @@ def read_decimal(value: Any, field: str) -> Decimal:
 def plain_decimal(text: object) -> Decimal | None:
     """Return the number of an unsigned decimal text that may be signed unchanged, None for anything else.
 
+    Parameters
+    ----------
+    text : object
+        Text to read, or anything else.
+
+    Examples
+    --------
     >>> plain_decimal("60000.5"), plain_decimal("60000."), plain_decimal("1e3")
     (Decimal('60000.5'), None, None)
     """
@@ -140,6 +227,13 @@ def meanings(text: str) -> tuple[str, ...]:
     A separator groups digits only where groups of three follow it. Otherwise it is the decimal mark. A plus sign, a
     dollar sign and the name of a currency are left out, and a power of ten is written out.
 
+    Parameters
+    ----------
+    text : str
+        A number as people write it, with separators, a currency or a power of ten.
+
+    Examples
+    --------
     >>> meanings("0,03"), meanings("60.000,50"), meanings("60000."), meanings("1,23,4")
     (('0.03',), ('60000.50',), ('60000',), ())
     >>> meanings("1,500")
@@ -194,7 +288,22 @@ def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
 
 
 def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
-    """Return an iterable of rows. Text and mappings are refused: their characters and keys are not rows."""
+    """Return an iterable of rows. Text and mappings are refused: their characters and keys are not rows.
+
+    Parameters
+    ----------
+    value : iterable
+        Rows, such as a list of tiers.
+    field : str
+        Name of the argument, which errors repeat.
+    wanted : str
+        The rows in words, for the error.
+
+    Raises
+    ------
+    InputError
+        For text, a mapping, or what can't be iterated.
+    """
     if not isinstance(value, str | bytes | Mapping):
         try:
             found: Iterable[Any] = iter(value)
@@ -205,13 +314,32 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
 
 
 def not_a(value: Any, field: str, wanted: str) -> InputError:
-    """Return the error for a value of the wrong kind, `wanted` describes the right one."""
+    """Return the error for a value of the wrong kind.
+
+    Parameters
+    ----------
+    value : object
+        Value as the caller gave it.
+    field : str
+        Name of the argument, which errors repeat.
+    wanted : str
+        Sentence that describes the right kind.
+    """
     return InputError(f"{field} is {shown(value)}. {wanted}", field=field, value=value)
 
 
 def fixed_text(value: int, places: int) -> str:
     """Return value × 10^−places as decimal text with exactly that many decimals.
 
+    Parameters
+    ----------
+    value : int
+        Number in units of 10^−places.
+    places : int
+        Number of decimals, from 0 on.
+
+    Examples
+    --------
     >>> fixed_text(600000, 1), fixed_text(-5, 2)
     ('60000.0', '-0.05')
     """
@@ -224,6 +352,15 @@ def fixed_text(value: int, places: int) -> str:
 def shortest_text(value: int, places: int) -> str:
     """Return value × 10^−places as decimal text without trailing zeros.
 
+    Parameters
+    ----------
+    value : int
+        Number in units of 10^−places.
+    places : int
+        Number of decimals that the unit stands for, from 0 on.
+
+    Examples
+    --------
     >>> shortest_text(2050, 2), shortest_text(2000, 2)
     ('20.5', '20')
     """
@@ -231,17 +368,45 @@ def shortest_text(value: int, places: int) -> str:
 
 
 def micro_text(value_micro: int) -> str:
-    """Return micro-USDC, or millionths of a share, as decimal text: 1_500_000 → "1.5"."""
+    """Return micro-USDC, or millionths of a share, as decimal text.
+
+    Parameters
+    ----------
+    value_micro : int
+        Amount in millionths.
+
+    Examples
+    --------
+    >>> micro_text(1_500_000)
+    '1.5'
+    """
     return shortest_text(value_micro, 6)
 
 
 def rate_text(rate_e8: int) -> str:
-    """Return a rate in parts of 1e-8 as decimal text: 60_000 → "0.0006"."""
+    """Return a rate as decimal text.
+
+    Parameters
+    ----------
+    rate_e8 : int
+        Rate in parts of 1e-8.
+
+    Examples
+    --------
+    >>> rate_text(60_000)
+    '0.0006'
+    """
     return shortest_text(rate_e8, 8)
 
 
 def plain_text(value: Decimal) -> str:
-    """Return a number in plain digits: no exponent, no trailing zeros."""
+    """Return a number in plain digits: no exponent, no trailing zeros.
+
+    Parameters
+    ----------
+    value : Decimal
+        Finite number.
+    """
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -249,6 +414,13 @@ def plain_text(value: Decimal) -> str:
 def time_text(time_ms: int) -> str:
     """Return a time in Unix ms as messages show it, such as "2026-01-01 04:00:00 UTC".
 
+    Parameters
+    ----------
+    time_ms : int
+        Time in Unix ms.
+
+    Examples
+    --------
     >>> time_text(1_767_240_000_000)
     '2026-01-01 04:00:00 UTC'
     """
@@ -259,7 +431,13 @@ def time_text(time_ms: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return the repr of a value for a message, shortened."""
+    """Return the repr of a value for a message, shortened to 80 characters.
+
+    Parameters
+    ----------
+    value : object
+        Any value. Its repr may fail.
+    """
     try:
         text = repr(value)
     except Exception:  # the repr of a foreign object can fail, and so does that of an integer of thousands of digits
@@ -286,12 +464,33 @@ _LONGEST_NS = 10**21
 
 
 def milliseconds(span: Any, name: str = "span") -> int:
-    """Return a span in ms, see `span_ns`."""
+    """Return a span in ms, see `span_ns`.
+
+    Parameters
+    ----------
+    span : str, timedelta or offset
+        Length of time, as `span_ns` reads it.
+    name : str, optional
+        Name of the argument, which errors repeat (default: "span").
+    """
     return span_ns(span, name) // 1_000_000
 
 
 def wait_seconds(timeout: Any, name: str = "timeout") -> float:
-    """Return a timeout in seconds: a bare number is seconds, as in all of Python. Else a span, see `span_ns`."""
+    """Return a timeout in seconds.
+
+    Parameters
+    ----------
+    timeout : float, str, timedelta or offset
+        A bare number is seconds, as in all of Python. Else a span, see `span_ns`.
+    name : str, optional
+        Name of the argument, which errors repeat (default: "timeout").
+
+    Raises
+    ------
+    InputError
+        For a negative number, or what is no span.
+    """
     number: Any = -1 if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) else timeout
     return float(number) if number >= 0 else span_ns(timeout, name) / 1e9
 
@@ -299,9 +498,20 @@ def wait_seconds(timeout: Any, name: str = "timeout") -> float:
 def span_ns(span: Any, name: str = "span") -> int:
     """Return a length of time in ns, from 0 on.
 
-    `span` is text with units ("30m", "1d 12h", "1.5h", "30D", "D" is "1D"), a timedelta of Python, numpy or pandas, or
-    an offset of pandas. Raises InputError for anything else. A bare number other than 0 is refused, because it could be
-    seconds or milliseconds.
+    A bare number other than 0 is refused, because it could be seconds or milliseconds.
+
+    Parameters
+    ----------
+    span : str, timedelta or offset
+        Text with units ("30m", "1d 12h", "1.5h", "30D", "D" is "1D"), a timedelta of Python, numpy or pandas, or an
+        offset of pandas.
+    name : str, optional
+        Name of the argument, which errors repeat (default: "span").
+
+    Raises
+    ------
+    InputError
+        For anything else.
     """
     if isinstance(span, timedelta):
         found = ((span.days * 86_400 + span.seconds) * 10**6 + span.microseconds) * 1000
@@ -325,7 +535,13 @@ def span_ns(span: Any, name: str = "span") -> int:
 
 
 def unit_text(span: int) -> str:
-    """Return a span in ns as text with its largest whole unit: "30m", "1500ms"."""
+    """Return a span in ns as text with its largest whole unit: "30m", "1500ms".
+
+    Parameters
+    ----------
+    span : int
+        Length of time in ns, above 0.
+    """
     unit = next(unit for unit, ns in _UNIT_NS.items() if span % ns == 0)  # the largest comes first
     return f"{span // _UNIT_NS[unit]}{unit}"
 
@@ -357,7 +573,15 @@ _DIGITS = re.compile(r"-?\d{1,30}(\.\d+)?")
 def epoch_ns(number: int) -> int:
     """Return a number since 1970 in ns. Its size says whether it is in s, ms, µs or ns.
 
-    Raises ValueError for a time before 1973 or after 2262.
+    Parameters
+    ----------
+    number : int
+        Time since 1970 in s, ms, µs or ns.
+
+    Raises
+    ------
+    ValueError
+        For a time before 1973 or after 2262.
     """
     for scale in (1_000_000_000, 1_000_000, 1_000, 1):
         if 10**17 <= number * scale < 2**63:
@@ -366,17 +590,38 @@ def epoch_ns(number: int) -> int:
 
 
 def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
-    """Return a time in Unix ms, see `moment_ns`."""
+    """Return a time in Unix ms, see `moment_ns`.
+
+    Parameters
+    ----------
+    when : str, int, float, date, datetime or timedelta
+        Time, as `moment_ns` reads it.
+    name : str, optional
+        Name of the argument, which errors repeat (default: "time").
+    now_ms : int, optional
+        The present in Unix ms, for spans before now and words such as "now" (default: they are refused).
+    """
     return moment_ns(when, name, now_ms) // 1_000_000
 
 
 def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
     """Return a time in ns since 1970.
 
-    `when` is a number since 1970, ISO text, or a date or datetime of Python, numpy or pandas (UTC without a zone). The
-    size of a number says whether it is in s, ms, µs or ns (ms up to a day after 1970). With `now_ms` it may be "now",
-    "today", "yesterday" (their midnight, UTC), or a span before now: "7d", "1d 12h" or a timedelta. Raises
-    MalformedRequest, which names the argument, for anything else: negative numbers, None, NaN and NaT too.
+    Parameters
+    ----------
+    when : str, int, float, date, datetime or timedelta
+        A number since 1970, ISO text, or a date or datetime of Python, numpy or pandas (UTC without a zone). The size
+        of a number says whether it is in s, ms, µs or ns (ms up to a day after 1970).
+    name : str, optional
+        Name of the argument, which errors repeat (default: "time").
+    now_ms : int, optional
+        The present in Unix ms. With it, `when` may be "now", "today", "yesterday" (their midnight, UTC), or a span
+        before now: "7d", "1d 12h" or a timedelta (default: these are refused).
+
+    Raises
+    ------
+    MalformedRequest
+        For anything else: negative numbers, None, NaN and NaT too. It names the argument.
     """
     try:
         # NaN and NaT are not equal to themselves, and pandas' NA is neither equal nor not.

@@ -23,7 +23,6 @@ from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .suggestions import meant
-from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -49,17 +48,66 @@ class Shape(ABC):
 
     @abstractmethod
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule of `product` that it breaks, empty if it passes."""
+        """Return every pre-trade rule of a product that it breaks.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+
+        Returns
+        -------
+        list of Failure
+            Empty if it passes.
+
+        Examples
+        --------
+        >>> wrong = orders.limit("BTCUSDC", "BUY", "0.01", "60000.05")
+        >>> [each.field for each in wrong.failures(session.product("BTCUSDC"))]
+        ['ordPx']
+        """
 
     def check(self, product: Product) -> Self:
-        """Return it if it passes every pre-trade rule of `product`. Raises CheckFailed with all failures."""
+        """Return it if it passes every pre-trade rule of a product.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+
+        Returns
+        -------
+        Order, Bracket or Twap
+            The same object.
+
+        Raises
+        ------
+        CheckFailed
+            Otherwise, with all failures.
+
+        Examples
+        --------
+        >>> order = orders.limit("BTCUSDC", "BUY", "0.01", "60000")
+        >>> order.check(session.product("BTCUSDC")) is order
+        True
+        """
         if failures := self.failures(product):
             raise CheckFailed(failures)
         return self
 
     @abstractmethod
     def describe(self) -> str:
-        """Return it in words."""
+        """Return it in words.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> orders.market("BTCUSDC", "BUY", "0.01").describe()
+        'BUY 0.01 BTCUSDC at market'
+        """
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.describe()}>"
@@ -84,10 +132,35 @@ ARGUMENTS = {
 class Order(Shape):
     """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
 
-    Fields are those of `order`: `symbol`, `side`, `tif`, `reduce_only`, `cl_ord_id`, `parent_ord_id`, `trigger_by`.
-    Amounts are decimal text. `quantity` is in base units ("0" in a take-profit or stop is the whole position). `price`
-    and `trigger_price` are in USDC (price None: a market order). `slippage` is a ratio. `conditional` is the type of a
-    builder's conditional order, else None. LIMIT and MARKET follow from the price. An order with exits is a `Bracket`.
+    Amounts are decimal text. An order is a LIMIT order if it has a price, else a MARKET order. An order with exits is a
+    `Bracket`.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : {"BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"}
+        Side. `BUY_CLOSE_HEDGE` and `SELL_CLOSE_HEDGE` close a leg in hedge mode.
+    quantity : str
+        Quantity in base units. "0" in a take-profit or stop is the whole position.
+    price : str, optional
+        Limit price in USDC (default: None, a market order).
+    tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
+        Time in force (default: "GTC").
+    reduce_only : {"REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"}, optional
+        What it may close (default: None, it may open as well).
+    cl_ord_id : int, optional
+        Your id of the order (default: None, one is made when it is placed).
+    parent_ord_id : int, optional
+        Id of the order whose exit it is (default: None).
+    trigger_price : str, optional
+        Price in USDC that triggers an exit (default: None).
+    trigger_by : {"LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"}, optional
+        Price that is compared with the trigger price (default: None, which is LAST_PRICE).
+    slippage : str, optional
+        Largest distance of a market order's price from the last price, a ratio (default: None, the venue's 0.03).
+    conditional : {"STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"}, optional
+        Type of a builder's conditional order (default: None).
     """
 
     symbol: str | int
@@ -122,7 +195,24 @@ class Order(Shape):
         return (self,)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
-        """Return the order item of `product` on the wire. `reduce_field` is reduceOnly in brackets and replacements."""
+        """Return the order item of its action on the wire.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+        reduce_field : str, optional
+            Name of the field of `reduce_only`: "reduceOnly" in brackets and replacements (default: "reduceOnlyOption").
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> orders.market("BTCUSDC", "BUY", "0.01").to_item(session.product("BTCUSDC"))["timeInForce"]
+        'IOC'
+        """
         item: dict[str, Any] = {
             "symbolCode": product.code,
             "ordPx": self.price if self.price is not None else "0",
@@ -135,11 +225,46 @@ class Order(Shape):
         return item | {name: value for name, value in optional.items() if value is not None}
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of its action on the wire, for `product`: one."""
+        """Return the items of its action on the wire: one.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+
+        Returns
+        -------
+        list of dict
+
+        Examples
+        --------
+        >>> len(orders.market("BTCUSDC", "BUY", "0.01").to_items(session.product("BTCUSDC")))
+        1
+        """
         return [self.to_item(product)]
 
     def failures(self, product: Product, *, entry: Decimal | None = None) -> list[Failure]:
-        """Return every pre-trade rule of `product` that it breaks, empty if it passes. `entry` as in `check_order`."""
+        """Return every pre-trade rule of a product that it breaks.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+        entry : Decimal, optional
+            Price in USDC at which the position opens that it closes, see `checks.check_order` (default: None).
+
+        Returns
+        -------
+        list of Failure
+            Empty if it passes.
+
+        Examples
+        --------
+        >>> stop = orders.stop("BTCUSDC", "SELL", "61000")
+        >>> product = session.product("BTCUSDC")
+        >>> [each.field for each in stop.failures(product, entry=product.round_price("60000", "down"))]
+        ['triggerPx']
+        """
         from . import checks
 
         builder = self.conditional is not None  # only a builder can place it
@@ -164,10 +289,24 @@ class Order(Shape):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bracket(Shape):
-    """An order with a `take_profit`, a `stop_loss` or both, which close what it opens. Create it with `bracket`.
+    """An order with a take-profit, a stop-loss or both, which close what it opens. Create it with `bracket`.
 
-    They wait until `entry` fills, and one cancels the other. It is no `Order`: it is placed alone, in one request, and
-    can't replace an order. Raises InputError for a leg that does not close the entry.
+    They wait until the entry fills, and one cancels the other. It is no `Order`: it is placed alone, in one request,
+    and can't replace an order.
+
+    Parameters
+    ----------
+    entry : Order
+        Order that opens the position.
+    take_profit : Order, optional
+        Exit with a profit (default: None).
+    stop_loss : Order, optional
+        Exit with a loss (default: None).
+
+    Raises
+    ------
+    InputError
+        For a leg that does not close the entry, and without any exit.
     """
 
     entry: Order
@@ -197,7 +336,23 @@ class Bracket(Shape):
         return tuple(leg for leg in (self.entry, self.take_profit, self.stop_loss) if leg is not None)
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of its action on the wire, for `product`, the entry first."""
+        """Return the items of its action on the wire, the entry first.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+
+        Returns
+        -------
+        list of dict
+
+        Examples
+        --------
+        >>> made = orders.bracket(orders.market("BTCUSDC", "BUY", "0.01"), stop_loss="60000")
+        >>> [item["ordSide"] for item in made.to_items(session.product("BTCUSDC"))]
+        ['BUY', 'SELL']
+        """
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
@@ -243,21 +398,49 @@ def order(
 ) -> Order | Bracket:
     """Return an order, or a Bracket with `tp` or `sl`. The other functions of this module are shorter forms of it.
 
-    symbol, side: symbol or code of the product, and BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE in any case.
-    quantity: base units, exact text, a whole number or Decimal.
-    price: limit price in USDC (default: none, a market order).
-    tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
-    reduce_only: True (REDUCE_ONLY), TP_FROM_POSITION or SL_FROM_POSITION (default: none).
-    cl_ord_id, parent_ord_id: your id of the order (default: one is made), and the order whose exit it is (default:
-        none).
-    trigger_price, trigger_by: price in USDC that triggers an exit, and which price: LAST_PRICE (default), MARK_PRICE or
-        INDEX_PRICE.
-    slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
-    type: LIMIT or MARKET (default: by the price). STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET
-        make a conditional order with `trigger_price`, which only a builder can place (`toolkit.Builder`).
-    tp, sl: exits of a bracket: trigger prices in USDC, or orders (default: none).
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE, in any case.
+    quantity : int, str, Decimal or float
+        Base units, exact text, a whole number or Decimal.
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: none, a market order).
+    tif : str, optional
+        GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+    reduce_only : bool or str, optional
+        True (REDUCE_ONLY), TP_FROM_POSITION or SL_FROM_POSITION (default: none).
+    cl_ord_id : int, optional
+        Your id of the order (default: one is made).
+    parent_ord_id : int, optional
+        Id of the order whose exit it is (default: none).
+    trigger_price : int, str, Decimal or float, optional
+        Price in USDC that triggers an exit (default: none).
+    trigger_by : str, optional
+        Price that is compared with the trigger price: LAST_PRICE, MARK_PRICE or INDEX_PRICE (default: LAST_PRICE).
+    slippage : int, str, Decimal or float, optional
+        Largest distance of a market order's price from the last price, a ratio (default: 0.03).
+    type : str, optional
+        LIMIT or MARKET (default: by the price). STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET make
+        a conditional order with `trigger_price`, which only a builder can place (`toolkit.Builder`).
+    tp, sl : int, str, Decimal, float or Order, optional
+        Take-profit and stop-loss of a bracket: trigger prices in USDC, or orders (default: none).
 
-    Raises InputError, which names the field.
+    Returns
+    -------
+    Order or Bracket
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.order("BTCUSDC", "BUY", "0.01", "60000", tif="POST_ONLY")
+    <Order BUY 0.01 BTCUSDC at 60000 POST_ONLY>
     """
     chosen = _one_of(side, SIDES, "side")
     conditional = _conditional_type(type, price, trigger_price)
@@ -310,7 +493,34 @@ def buy(
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
 @no_keys
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
-    """Return a buy order for `symbol`: `quantity` at `price`, or at market without one. `options` as in `order`."""
+    """Return a buy order: at a limit price, or at market without one.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    quantity : int, str, Decimal or float
+        Quantity in base units: exact text, a whole number, Decimal or exact float.
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: none, a market order).
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order or Bracket
+        A Bracket with the options `tp` or `sl`.
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.buy("BTCUSDC", "0.01", "60000")
+    <Order BUY 0.01 BTCUSDC at 60000>
+    """
     return order(symbol, "BUY", quantity, price, **options)
 
 
@@ -326,7 +536,34 @@ def sell(
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
 @no_keys
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
-    """Return a sell order for `symbol`: `quantity` at `price`, or at market without one. `options` as in `order`."""
+    """Return a sell order: at a limit price, or at market without one.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    quantity : int, str, Decimal or float
+        Quantity in base units: exact text, a whole number, Decimal or exact float.
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: none, a market order).
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order or Bracket
+        A Bracket with the options `tp` or `sl`.
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.sell("BTCUSDC", "0.01", "60000", tp="55000")
+    <Bracket SELL 0.01 BTCUSDC at 60000 | take profit 55000>
+    """
     return order(symbol, "SELL", quantity, price, **options)
 
 
@@ -342,7 +579,36 @@ def limit(
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
 @no_keys
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
-    """Return a limit order. `symbol`, `side`, `quantity`, `price` and `options` as in `order`."""
+    """Return a limit order.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE, in any case.
+    quantity : int, str, Decimal or float
+        Quantity in base units: exact text, a whole number, Decimal or exact float.
+    price : int, str, Decimal or float
+        Limit price in USDC.
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order or Bracket
+        A Bracket with the options `tp` or `sl`.
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.limit("BTCUSDC", "BUY", "0.01", "60000")
+    <Order BUY 0.01 BTCUSDC at 60000>
+    """
     return order(symbol, side, quantity, price, **options)
 
 
@@ -354,7 +620,34 @@ def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
 @no_keys
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
-    """Return a market order: IOC unless `tif="FOK"`. `symbol`, `side`, `quantity` and `options` as in `order`."""
+    """Return a market order: IOC unless `tif="FOK"`.
+
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE, in any case.
+    quantity : int, str, Decimal or float
+        Quantity in base units: exact text, a whole number, Decimal or exact float.
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order or Bracket
+        A Bracket with the options `tp` or `sl`.
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.market("BTCUSDC", "SELL", "0.01", slippage="0.01")
+    <Order SELL 0.01 BTCUSDC at market slippage 0.01>
+    """
     return order(symbol, side, quantity, None, **options)
 
 
@@ -371,11 +664,36 @@ def stop(
 ) -> Order:
     """Return a stop-loss of a position.
 
-    symbol, side: the product, and SELL for a long, BUY for a short.
-    trigger, trigger_by: price in USDC that triggers it, and which price (default: MARK_PRICE).
-    quantity, price: base units and limit price in USDC (default: the whole position at the time of the trigger, at
-        market).
-    options: as in `order`.
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        SELL for a long, BUY for a short.
+    trigger : int, str, Decimal or float
+        Price in USDC that triggers it.
+    quantity : int, str, Decimal or float, optional
+        Quantity in base units (default: the whole position at the time of the trigger).
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: at market).
+    trigger_by : str, optional
+        Price that is compared with `trigger`: LAST_PRICE, MARK_PRICE or INDEX_PRICE (default: MARK_PRICE).
+    **options : object
+        As in `order`.
+
+    Returns
+    -------
+    Order
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.stop("BTCUSDC", "SELL", "57000")
+    <Order SELL all of BTCUSDC at market when mark reaches 57000 as stop-loss of the position>
     """
     when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
     return _without_legs(order(symbol, side, quantity, price, reduce_only="SL_FROM_POSITION", **when, **options))
@@ -394,7 +712,36 @@ def take_profit(
 ) -> Order:
     """Return a take-profit of a position.
 
-    symbol, side, trigger, quantity, price, trigger_by, options: as in `stop`.
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        SELL for a long, BUY for a short.
+    trigger : int, str, Decimal or float
+        Price in USDC that triggers it.
+    quantity : int, str, Decimal or float, optional
+        Quantity in base units (default: the whole position at the time of the trigger).
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: at market).
+    trigger_by : str, optional
+        Price that is compared with `trigger`: LAST_PRICE, MARK_PRICE or INDEX_PRICE (default: MARK_PRICE).
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.take_profit("BTCUSDC", "SELL", "66000", "0.01")
+    <Order SELL 0.01 BTCUSDC at market when mark reaches 66000 as take-profit of the position>
     """
     when: dict[str, Any] = {"trigger_price": trigger, "trigger_by": trigger_by}
     return _without_legs(order(symbol, side, quantity, price, reduce_only="TP_FROM_POSITION", **when, **options))
@@ -410,10 +757,29 @@ def _without_legs(made: Order | Bracket) -> Order:
 def bracket(
     entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Bracket:
-    """Return `entry` with exits: `take_profit`, `stop_loss`, or both, each a trigger price in USDC or an order.
+    """Return an order with exits. They close what the order opens. When one of them has closed it, the other is
+    cancelled.
 
-    They close what the entry opens. When one of them has closed it, the other is cancelled. Raises InputError for an
-    entry that is a bracket already, and for an order that does not close the entry.
+    Parameters
+    ----------
+    entry : Order or Bracket
+        Order that opens the position.
+    take_profit, stop_loss : int, str, Decimal, float or Order, optional
+        Trigger price in USDC, or an order (default: none). At least one of them is needed.
+
+    Returns
+    -------
+    Bracket
+
+    Raises
+    ------
+    InputError
+        For an entry that is a bracket already, and for an order that does not close the entry.
+
+    Examples
+    --------
+    >>> orders.bracket(orders.buy("BTCUSDC", "0.01"), take_profit="66000", stop_loss="57000")
+    <Bracket BUY 0.01 BTCUSDC at market | take profit 66000 | stop loss 57000>
     """
     if isinstance(entry, Bracket):
         raise InputError(f"{entry!r} is a bracket already", field="entry", rule="Order", value=entry)
@@ -453,10 +819,34 @@ def _closing(side: str) -> Side:
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
-    """Return the reduce-only order that closes a position in `symbol` of `size` base units (negative for a short).
+    """Return the reduce-only order that closes a position. `session.close_position` reads its size from the venue.
 
-    `price` is a limit price in USDC (default: at market). In hedge mode (`hedge=True`) it has a *_CLOSE_HEDGE side.
-    `options` as in `order`. `session.close_position` reads the size from the venue.
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    size : int, str, Decimal or float
+        Size of the position in base units, negative for a short.
+    price : int, str, Decimal or float, optional
+        Limit price in USDC (default: at market).
+    hedge : bool, optional
+        True in hedge mode, where its side closes a leg, such as SELL_CLOSE_HEDGE (default: False).
+    **options : object
+        Further arguments of `order`, such as `tif` or `cl_ord_id`.
+
+    Returns
+    -------
+    Order
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.close_position("BTCUSDC", "-0.01")
+    <Order BUY 0.01 BTCUSDC at market reduce-only>
     """
     held = exact(size, "size")
     if held == 0:
@@ -490,14 +880,41 @@ def scale(
 ) -> list[Order] | Ladder:
     """Return a ladder: limit orders at evenly spaced prices.
 
-    product: a Product, of which the orders are returned, or a symbol or code, of which a Ladder for `session.place` is.
-    side, quantity: as in `order`. The quantity of all orders together is split into whole steps, and adds up exactly.
-    first, last, count: prices in USDC of the first and the last order, and how many there are.
-    weights: relative quantities of the orders (default: all equal).
-    rounding: direction in which prices between ticks are rounded (default: they are an error).
-    options: as in `order`.
+    Parameters
+    ----------
+    product : Product, str or int
+        A Product, of which the orders are returned, or a symbol or code, of which a Ladder for `session.place` is.
+    side : str
+        BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE, in any case.
+    quantity : int, str, Decimal or float
+        Quantity of all orders together, in base units. It is split into whole steps, and adds up exactly.
+    first : int, str, Decimal or float
+        Price of the first order in USDC.
+    last : int, str, Decimal or float
+        Price of the last order in USDC.
+    count : int
+        Number of orders.
+    weights : sequence of int, str, Decimal or float, optional
+        Relative quantities of the orders (default: all equal).
+    rounding : {"down", "up", "nearest"}, optional
+        Direction in which prices between ticks are rounded (default: they are an error).
+    **options : object
+        As in `order`.
 
-    Raises InputError, which names the field.
+    Returns
+    -------
+    list of Order or Ladder
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> ladder = orders.scale(session.product("BTCUSDC"), "BUY", "0.03", first="60000", last="58000", count=3)
+    >>> [each.describe() for each in ladder]
+    ['BUY 0.010 BTCUSDC at 60000.0', 'BUY 0.010 BTCUSDC at 59000.0', 'BUY 0.010 BTCUSDC at 58000.0']
     """
     symbol, side = product.symbol if isinstance(product, Product) else product, _one_of(side, SIDES, "side")
 
@@ -513,8 +930,24 @@ def scale(
 class Twap(Shape):
     """A quantity traded in equal parts over a time (time-weighted average price). Create it with `twap`.
 
-    `symbol`, `side` and `reduce_only` are as in `order`. `quantity` is in base units. `duration_ms` runs from the first
-    to the last of the `slices` child orders. `price` is their limit (None: at market, with `slippage`, a ratio).
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : {"BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"}
+        Side of the child orders.
+    quantity : str
+        Quantity of all child orders together, in base units.
+    duration_ms : int
+        Time from the first to the last child order, in ms.
+    slices : int
+        Number of child orders.
+    price : str, optional
+        Limit price of each child order in USDC (default: None, at market).
+    slippage : str, optional
+        Largest distance of their price from the last price at market, a ratio (default: None, the venue's 0.03).
+    reduce_only : bool, optional
+        True if they may only close a position (default: False).
     """
 
     symbol: str | int
@@ -532,14 +965,37 @@ class Twap(Shape):
         return self.duration_ms // (self.slices - 1)
 
     def child(self, quantity: Decimal) -> Order:
-        """Return the child order of a `quantity`: IOC, so that what finds no price is left to the next one."""
+        """Return a child order: IOC, so that what finds no price is left to the next one.
+
+        Parameters
+        ----------
+        quantity : Decimal
+            Its quantity in base units.
+
+        Returns
+        -------
+        Order
+        """
         reduce_only: ReduceOnly | None = "REDUCE_ONLY" if self.reduce_only else None
         return Order(
             self.symbol, self.side, format(quantity, "f"), self.price, "IOC", reduce_only, slippage=self.slippage
         )
 
     def due(self, product: Product, done: int) -> Decimal:
-        """Return the quantity of `product` that is to be traded by the time that `done` child orders were placed."""
+        """Return the quantity that is to be traded by the time that some child orders were placed.
+
+        Parameters
+        ----------
+        product : Product
+            The product that it is for.
+        done : int
+            Number of child orders that were placed.
+
+        Returns
+        -------
+        Decimal
+            In base units, a multiple of the product's step.
+        """
         return product.step_size * (product.steps(self.quantity) * min(done, self.slices) // self.slices)
 
     def failures(self, product: Product) -> list[Failure]:
@@ -578,10 +1034,38 @@ def twap(
 ) -> Twap:
     """Return a TWAP: a quantity traded in equal child orders, evenly from now on. `session.twap` places them.
 
-    symbol, side, quantity, reduce_only: as in `order`. The quantity is that of all child orders together.
-    duration: span from the first child order to the last, such as "30m" or a timedelta.
-    slices: number of child orders, 2 to 500 (default: one each 30 s).
-    price, slippage: worst price in USDC, or largest distance at market, a ratio (default: at market, within 0.03).
+    Parameters
+    ----------
+    symbol : str or int
+        Symbol or code of the product.
+    side : str
+        BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE, in any case.
+    quantity : int, str, Decimal or float
+        Quantity of all child orders together, in base units.
+    duration : str or timedelta
+        Span from the first child order to the last, such as "30m" or a timedelta.
+    slices : int, optional
+        Number of child orders, 2 to 500 (default: one each 30 s).
+    price : int, str, Decimal or float, optional
+        Worst price in USDC (default: at market).
+    slippage : int, str, Decimal or float, optional
+        Largest distance from the last price at market, a ratio (default: 0.03).
+    reduce_only : bool, optional
+        True if they may only close a position (default: False).
+
+    Returns
+    -------
+    Twap
+
+    Raises
+    ------
+    InputError
+        For an argument that breaks a rule. It names the field.
+
+    Examples
+    --------
+    >>> orders.twap("BTCUSDC", "BUY", "1", "30m", slices=10)
+    <Twap BUY 1 BTCUSDC at market in 10 orders over 0:30:00>
     """
     span_ms = milliseconds(duration, "duration")
     chosen = min(max(span_ms // SLICE_MS + 1, 2), MAX_SLICES) if slices is None else slices
@@ -630,8 +1114,3 @@ def _text(value: Amount | None, name: str) -> str | None:
 
 def _id(value: int | str | None, name: str) -> int | None:
     return None if value is None else identifier(value, name)
-
-
-add_examples(globals(), "orders")
-for _kind in (Shape, Order, Bracket):
-    add_examples(_kind, _kind.__name__)

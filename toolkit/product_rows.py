@@ -114,17 +114,43 @@ TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max
 
 
 def warned(key: str, message: str) -> None:
-    """Tell by a DataWarning."""
+    """Tell by a DataWarning.
+
+    Parameters
+    ----------
+    key : str
+        What is told, so that it is said once.
+    message : str
+        What can't be read, as a sentence.
+    """
     warn(message)
 
 
 def key_of(symbol: str, wire: str) -> str:
-    """Return the key under which it is told that a field of a product can't be read."""
+    """Return the key under which it is told that a field of a product can't be read.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the product.
+    wire : str
+        Name of the field on the wire.
+    """
     return f"{symbol}.{wire}"
 
 
 def unread(symbol: str, wire: str, reason: str) -> tuple[str, str]:
-    """Return what to tell of an optional field that can't be used: the key, and the sentence."""
+    """Return what to tell of an optional field that can't be used: the key, and the sentence.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the product.
+    wire : str
+        Name of the field on the wire.
+    reason : str
+        Why it can't be used.
+    """
     check = f", and {CHECKS[wire]} can't be checked" if wire in CHECKS else ""
     return key_of(symbol, wire), f"{symbol}: {reason}. It counts as unknown{check}"
 
@@ -132,7 +158,17 @@ def unread(symbol: str, wire: str, reason: str) -> tuple[str, str]:
 def read_row(row: Any, tell: Tell) -> dict[str, Any]:
     """Return the values of a row by the fields of Product, without those that are not known.
 
-    Raises InputError, which names the field, unless all of NEEDED can be read. `tell` is told of others that can't be.
+    Parameters
+    ----------
+    row : object
+        The row, in wire names.
+    tell : callable
+        Function of a key and a sentence, which is told what can't be read.
+
+    Raises
+    ------
+    InputError
+        Unless all of NEEDED can be read. It names the field.
     """
     if not isinstance(row, Mapping):
         raise InputError("it is not an object", rule="object", value=row)
@@ -158,7 +194,16 @@ def read_row(row: Any, tell: Tell) -> dict[str, Any]:
 def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | None:
     """Return the values of a margin table by the fields of MarginTier, from the lowest floor up.
 
-    None where floor or rate of a row can't be read: a table with a gap would give wrong margins. `tell` is told of it.
+    None where floor or rate of a row can't be read: a table with a gap would give wrong margins.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the product.
+    rows : object
+        The rows, in wire names.
+    tell : callable
+        Function of a key and a sentence, which is told what can't be read.
     """
     try:
         found = [_tier(symbol, row, tell) for row in read_rows(rows, "riskLimitVo", "objects")]
@@ -188,17 +233,35 @@ def _tier(symbol: str, row: Any, tell: Tell) -> dict[str, Any]:
 
 
 def is_absent(value: Any) -> bool:
-    """Return whether a value is not there: missing, null or blank."""
+    """Return whether a value is not there: missing, null or blank.
+
+    Parameters
+    ----------
+    value : object
+        Value of a field.
+    """
     return value is None or (isinstance(value, str) and not value.strip())
 
 
 def on_wire(value: Any) -> Any:
-    """Return the value of a field as it is written on the wire."""
+    """Return the value of a field as it is written on the wire.
+
+    Parameters
+    ----------
+    value : object
+        Value of a field of Product.
+    """
     return format(value, "f") if isinstance(value, Decimal) else value
 
 
 def product_rows(meta: Any) -> list[Any] | None:
-    """Return the rows in the data of product-meta: its perpProducts, or a list of rows. None for other data."""
+    """Return the rows in the data of product-meta: its perpProducts, or a list of rows. None for other data.
+
+    Parameters
+    ----------
+    meta : object
+        The data, decoded.
+    """
     if isinstance(meta, Mapping):
         meta = meta.get("perpProducts")
         return meta if isinstance(meta, list) else None
@@ -206,7 +269,15 @@ def product_rows(meta: Any) -> list[Any] | None:
 
 
 def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
-    """Return the `riskLimitVo` rows in the data of product-meta by the number of their table."""
+    """Return the `riskLimitVo` rows in the data of product-meta by the number of their table.
+
+    Parameters
+    ----------
+    meta : object
+        The data, decoded.
+    tell : callable
+        Function of a key and a sentence, which is told what can't be read.
+    """
     found = {}
     for table in _objects(meta.get("marginTables") if isinstance(meta, Mapping) else None):
         try:
@@ -223,7 +294,10 @@ def _objects(rows: Any) -> Iterator[Mapping[str, Any]]:
 def missing_words(missing: Mapping[str, Sequence[str]]) -> str:
     """Return a sentence about fields that a venue does not send, and about what is not checked without them.
 
-    `missing` is as `ProductTable.missing` returns it.
+    Parameters
+    ----------
+    missing : mapping
+        The fields, as `ProductTable.missing` returns them.
     """
     by_symbols: dict[tuple[str, ...], list[str]] = {}
     for wire, symbols in missing.items():

@@ -53,9 +53,18 @@ MAX_PRICE = Decimal(999_999)
 # Prices and quantities of a market repeat, and every order is parsed by the client and by the venue.
 @lru_cache(maxsize=1 << 14)
 def whole_units(text: str, places: int, size: int) -> int:
-    """Return a plain decimal text as a multiple of `size` × 10^−places. −1 if it is not plain, or not a multiple.
+    """Return a plain decimal text as a multiple of a step. −1 if it is not plain, or not a multiple.
 
     Plain means as `numerals.plain_decimal`: what may be signed.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    places : int
+        Decimals of the step.
+    size : int
+        The step in units of 10^−places.
     """
     whole, _, part = text.partition(".")
     missing = places - len(part)
@@ -103,9 +112,16 @@ def _power(places: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MarginTier:
-    """One row of a margin table: `maintenance_rate` and `max_leverage` above a notional of `floor` USDC.
+    """One row of a margin table.
 
-    Without a `max_leverage` (None) it has none of its own, or the venue does not say it.
+    Parameters
+    ----------
+    floor : Decimal
+        Notional in USDC above which the row applies.
+    maintenance_rate : Decimal
+        Maintenance margin, a ratio of the notional.
+    max_leverage : Decimal or None
+        Highest leverage. None if the row has none of its own, or the venue does not say it.
     """
 
     floor: Decimal
@@ -120,20 +136,63 @@ class Product:
     The first five are always known, and suffice to trade. Any other one is None where the venue does not say it. What
     needs it is then not checked, see `unchecked`.
 
-    code, symbol: number of the market on the wire, and its symbol ("BTCUSDC").
-    tick_size, step_size: smallest step of a price in USDC, and of a quantity in base units.
-    min_order_value: smallest value of an order that may open a position, USDC.
-    name: a longer name.
-    price_precision, quantity_precision: decimals of prices and quantities.
-    max_leverage, max_order_quantity: limits of an order: a factor, and base units.
-    max_slippage_pct: largest slippage of a market order, a ratio.
-    max_position_notional: largest position in USDC.
-    minimum_price: lowest limit price in USDC. Few venues have one.
-    funding_interval: seconds between funding settlements.
-    maker_fee_rate, taker_fee_rate: fees of a fill, as ratios of its value.
-    margin_table_id, tiers: number of its margin table, and the rows.
-    list_status, only_isolated, product_type: "listed" if it can be traded, True without cross margin, "perpetual".
-    base_currency, quote_currency, settle_currency, currency_code: what it trades, prices and settles in.
+    Parameters
+    ----------
+    code : int
+        Number of the market on the wire.
+    symbol : str
+        Symbol, such as "BTCUSDC".
+    tick_size : Decimal
+        Smallest step of a price, in USDC.
+    step_size : Decimal
+        Smallest step of a quantity, in base units.
+    min_order_value : Decimal
+        Smallest value in USDC of an order that may open a position.
+    name : str, optional
+        A longer name (default: None).
+    price_precision : int, optional
+        Decimals of prices (default: None).
+    quantity_precision : int, optional
+        Decimals of quantities (default: None).
+    max_leverage : Decimal, optional
+        Highest leverage (default: None).
+    max_order_quantity : Decimal, optional
+        Largest quantity of an order, in base units (default: None).
+    max_slippage_pct : Decimal, optional
+        Largest slippage of a market order, a ratio (default: None).
+    max_position_notional : Decimal, optional
+        Largest position in USDC (default: None).
+    minimum_price : Decimal, optional
+        Lowest limit price in USDC (default: None). Few venues have one.
+    funding_interval : int, optional
+        Seconds between funding settlements (default: None).
+    maker_fee_rate : Decimal, optional
+        Fee of a fill as maker, a ratio of its value (default: None).
+    taker_fee_rate : Decimal, optional
+        Fee of a fill as taker, a ratio of its value (default: None).
+    margin_table_id : int, optional
+        Number of its margin table (default: None).
+    tiers : tuple of MarginTier, optional
+        Rows of its margin table (default: None).
+    list_status : str, optional
+        "listed" if it can be traded (default: None).
+    only_isolated : bool, optional
+        True without cross margin (default: None).
+    product_type : str, optional
+        Type, such as "perpetual" (default: None).
+    base_currency : str, optional
+        Currency that it trades (default: None).
+    quote_currency : str, optional
+        Currency of its prices (default: None).
+    settle_currency : str, optional
+        Currency that it settles in (default: None).
+    currency_code : int, optional
+        Number of that currency on the wire (default: None).
+
+    Examples
+    --------
+    >>> session.product("BTCUSDC").tick_size
+    Decimal('0.1')
     """
 
     code: int
@@ -183,6 +242,7 @@ class Product:
     tick_scale: tuple[int, int] = field(init=False, repr=False)
     """tick_size as (decimals, whole number of them): 0.25 is (2, 25)."""
     step_scale: tuple[int, int] = field(init=False, repr=False)
+    """step_size in the same form."""
 
     def __post_init__(self) -> None:
         for name in ("tick_size", "step_size"):
@@ -238,11 +298,51 @@ class Product:
         return tuple(wire for wire in self.missing if wire in CHECKS)
 
     def ticks(self, price: str | Decimal) -> int:
-        """Return `price` in ticks. Raises InputError unless it is a plain decimal and a multiple of tick_size."""
+        """Return a price in ticks.
+
+        Parameters
+        ----------
+        price : str or Decimal
+            Price in USDC.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            Unless it is a plain decimal and a multiple of tick_size.
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").ticks("60000.5")
+        600005
+        """
         return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
 
     def steps(self, quantity: str | Decimal) -> int:
-        """Return `quantity` in steps. Raises InputError unless it is a plain decimal and a multiple of step_size."""
+        """Return a quantity in steps.
+
+        Parameters
+        ----------
+        quantity : str or Decimal
+            Quantity in base units.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            Unless it is a plain decimal and a multiple of step_size.
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").steps("0.01")
+        10
+        """
         return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
 
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
@@ -253,43 +353,143 @@ class Product:
         return count
 
     def price_text(self, ticks: int) -> str:
-        """Return a price of so many `ticks` as decimal text, with the decimals of tick_size: 600000 → "60000.0"."""
+        """Return a price as decimal text, with the decimals of tick_size.
+
+        Parameters
+        ----------
+        ticks : int
+            Price in ticks.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").price_text(600_000)
+        '60000.0'
+        """
         places, size = self.tick_scale
         return fixed_text(ticks * size, places)
 
     def quantity_text(self, steps: int) -> str:
-        """Return a quantity of so many `steps` as decimal text, with the decimals of step_size."""
+        """Return a quantity as decimal text, with the decimals of step_size.
+
+        Parameters
+        ----------
+        steps : int
+            Quantity in steps.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").quantity_text(10)
+        '0.010'
+        """
         places, size = self.step_scale
         return fixed_text(steps * size, places)
 
     def round_price(self, price: Amount, direction: Direction) -> Decimal:
-        """Return `price` rounded to a multiple of tick_size, in the `direction` "down", "up" or "nearest".
+        """Return a price rounded to a multiple of tick_size.
 
-        A computed float counts with its first 15 digits, so that 0.1 + 0.2 rounds up to 0.3. Raises InputError for
-        another direction or a value that is not a number.
+        A computed float counts with its first 15 digits, so that 0.1 + 0.2 rounds up to 0.3.
+
+        Parameters
+        ----------
+        price : int, str, Decimal or float
+            Price in USDC.
+        direction : {"down", "up", "nearest"}
+            "down", "up" or "nearest".
+
+        Returns
+        -------
+        Decimal
+            In USDC.
+
+        Raises
+        ------
+        InputError
+            For another direction or a value that is not a number.
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").round_price("60000.07", "up")
+        Decimal('60000.1')
         """
         return _rounded(price, self.tick_size, direction, "price")
 
     def round_quantity(self, quantity: Amount, direction: Direction) -> Decimal:
-        """Return `quantity` rounded to a multiple of step_size in a `direction`, as `round_price` does."""
+        """Return a quantity rounded to a multiple of step_size, as `round_price` does.
+
+        Parameters
+        ----------
+        quantity : int, str, Decimal or float
+            Quantity in base units.
+        direction : {"down", "up", "nearest"}
+            "down", "up" or "nearest".
+
+        Returns
+        -------
+        Decimal
+            In base units.
+
+        Raises
+        ------
+        InputError
+            For another direction or a value that is not a number.
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").round_quantity("0.0119", "down")
+        Decimal('0.011')
+        """
         return _rounded(quantity, self.step_size, direction, "quantity")
 
     @classmethod
     def from_row(
         cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]] | None = None, *, tell: Tell = warned
     ) -> Self:
-        """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table (None: not known).
+        """Build a product from its ProductMeta row and its margin table.
 
-        Raises InputError, which names the field, where one of the five that trading needs is missing or can't be read.
-        Another one that can't be read is None, which `tell` is told.
+        An optional field that can't be read is None.
+
+        Parameters
+        ----------
+        row : mapping
+            The row, in wire names.
+        tiers : sequence of mapping, optional
+            Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
+        tell : callable, optional
+            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+
+        Returns
+        -------
+        Product
+
+        Raises
+        ------
+        InputError
+            Where one of the five fields that trading needs is missing or can't be read. It names the field.
         """
         return cls(**_arguments(row, tiers, tell))
 
     def to_row(self, tables: MarginTables) -> dict[str, Any]:
-        """Return the ProductMeta row of this product, for a venue that lists it. Adds its margin table to `tables`.
+        """Return the ProductMeta row of this product, for a venue that lists it. Adds its margin table to others.
 
         The table gets its own number, since products of one venue may share a number and differ elsewhere. What is not
         known is left out.
+
+        Parameters
+        ----------
+        tables : MarginTables
+            Margin tables of the venue by number, which get the product's.
+
+        Returns
+        -------
+        dict
         """
         known = {wire: on_wire(getattr(self, name)) for name, (wire, _) in META.items()}
         row = {wire: value for wire, value in known.items() if value is not None and wire != TIERS}
@@ -317,6 +517,11 @@ class VenueProduct(Product):
 
     Made by `VenueProduct.from_row`, the one place that demands them, for the local venue and for backtests. Whatever
     executes orders takes this type, so that it has no case for a limit that is not known.
+
+    Parameters
+    ----------
+    tiers : sequence of mapping, optional
+        Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
     """
 
     max_leverage: Decimal
@@ -346,7 +551,26 @@ class VenueProduct(Product):
     def from_row(
         cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]] | None = None, *, tell: Tell = _refuse
     ) -> Self:
-        """Build a product as `Product.from_row` does. Raises InputError for any field that is missing or unreadable."""
+        """Build a product as `Product.from_row` does.
+
+        Parameters
+        ----------
+        row : mapping
+            The row, in wire names.
+        tiers : sequence of mapping, optional
+            Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
+        tell : callable, optional
+            Function of a key and a sentence, which is told what can't be read (default: an error).
+
+        Returns
+        -------
+        VenueProduct
+
+        Raises
+        ------
+        InputError
+            For any field that is missing or unreadable.
+        """
         values = _arguments(row, tiers, tell)
         for name in VENUE_NEEDS:
             if name not in values:
@@ -361,10 +585,24 @@ VENUE_NEEDS = tuple(one.name for one in fields(VenueProduct) if one.init and one
 
 
 def exact(value: Amount, name: str) -> Decimal:
-    """Return the amount `value` as Decimal, never rounded. Errors call it `name`.
+    """Return an amount as Decimal, never rounded.
 
-    Accepts whole numbers (NumPy's too), decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2
-    is not (its shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
+    Parameters
+    ----------
+    value : int, str, Decimal or float
+        Whole number (NumPy's too), decimal text, Decimal, or float that is exact as written: 0.1 is, 0.1 + 0.2 is not
+        (its shortest form has more than 15 digits).
+    name : str
+        Name of the argument, which errors repeat.
+
+    Returns
+    -------
+    Decimal
+
+    Raises
+    ------
+    InputError
+        For anything else. It names the field.
     """
     value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
@@ -386,7 +624,24 @@ def exact(value: Amount, name: str) -> Decimal:
 
 
 def identifier(value: object, name: str) -> int:
-    """Return the id `value`, a whole number or its text. Raises InputError, which calls it `name`."""
+    """Return an id.
+
+    Parameters
+    ----------
+    value : object
+        A whole number or its text.
+    name : str
+        Name of the argument, which errors repeat.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     given = _plain(value)
     number = 0
     if isinstance(given, str):
@@ -415,7 +670,24 @@ def _plain(value: Any) -> Any:
 
 
 def decimal_text(value: Amount, name: str) -> str:
-    """Return the amount `value` as decimal text to sign: text as written, else plain digits. Errors call it `name`."""
+    """Return an amount as decimal text to sign: text as written, else plain digits.
+
+    Parameters
+    ----------
+    value : int, str, Decimal or float
+        The amount.
+    name : str
+        Name of the argument, which errors repeat.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        For anything that is no exact amount.
+    """
     number = exact(value, name) or Decimal(0)
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
@@ -450,10 +722,16 @@ def _tiers(rows: Iterable[Mapping[str, Any]] | None) -> tuple[MarginTier, ...] |
 
 
 class ProductTable(Mapping[str, Product]):
-    """The listed `products` by symbol. `find` also takes codes.
+    """The listed products by symbol. `find` also takes codes.
 
-    `checksum` is the venue's md5Checksum of the list. `rows` has the rows of the products in wire names, as they were
-    understood: what could not be read is None.
+    Parameters
+    ----------
+    products : sequence of Product
+        The products.
+    checksum : str, optional
+        The venue's md5Checksum of the list (default: "").
+    rows : sequence of mapping, optional
+        Rows of the products in wire names, as they were understood: what could not be read is None (default: none).
     """
 
     def __init__(self, products: Sequence[Product], checksum: str = "", rows: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -466,8 +744,18 @@ class ProductTable(Mapping[str, Product]):
     def from_meta(cls, meta: Any, *, tell: Tell = warned) -> ProductTable:
         """Read the data of product-meta.
 
-        A row without one of the five fields that trading needs is left out. `tell` is told of it, and of other fields
-        that can't be read (default: a warning).
+        A row without one of the five fields that trading needs is left out.
+
+        Parameters
+        ----------
+        meta : object
+            The data, decoded.
+        tell : callable, optional
+            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+
+        Returns
+        -------
+        ProductTable
         """
         tables, found = margin_tables(meta, tell), []
         for row in product_rows(meta) or ():
@@ -487,7 +775,14 @@ class ProductTable(Mapping[str, Product]):
     def missing(self, told: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
         """Return the fields that the venue does not send, by their names on the wire → the symbols without them.
 
-        A field that is unknown because it could not be read is left out: its key is in `told`.
+        Parameters
+        ----------
+        told : iterable of str, optional
+            Keys of fields that are unknown because they could not be read. They are left out (default: none).
+
+        Returns
+        -------
+        dict
         """
         known, found = set(told), dict[str, list[str]]()
         for product in self.values():
@@ -497,7 +792,22 @@ class ProductTable(Mapping[str, Product]):
         return {wire: tuple(symbols) for wire, symbols in found.items()}
 
     def find(self, symbol: str | int | Product) -> Product:
-        """Return the product with `symbol`, or with that code. Raises UnknownProduct, which lists the known symbols."""
+        """Return a product.
+
+        Parameters
+        ----------
+        symbol : str, int or Product
+            Its symbol or code, or a product, of which the listed one is returned.
+
+        Returns
+        -------
+        Product
+
+        Raises
+        ------
+        UnknownProduct
+            If it is not listed. The error lists the known symbols.
+        """
         if isinstance(symbol, Product):
             return symbol
         if isinstance(symbol, str):

@@ -24,7 +24,13 @@ _KEY_BITS = range(193, 257)  # no amount, id or time is an integer of this size
 
 
 def is_like_key(value: object) -> bool:
-    """Return whether a value is or contains what looks like a private key: text, bytes, an integer, or a list."""
+    """Return whether a value is or contains what looks like a private key: text, bytes, an integer, or a list.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+    """
     if isinstance(value, str):
         return len(value) >= 64 and _KEY_TEXT.search(value) is not None
     if isinstance(value, bytes | bytearray):
@@ -35,21 +41,39 @@ def is_like_key(value: object) -> bool:
 
 
 def blanked(text: str) -> str:
-    """Return a text with everything in it that looks like a private key replaced."""
+    """Return a text with everything in it that looks like a private key replaced.
+
+    Parameters
+    ----------
+    text : str
+        Text that may hold a key, such as a message.
+    """
     if len(text) < 35:  # the shortest form: b'' with 32 printable characters
         return text
     return _KEY_BYTES.sub(BLANK, _KEY_NUMBER.sub(BLANK, _KEY_TEXT.sub(BLANK, text)))
 
 
 def safe(value: Any) -> Any:
-    """Return a value as it may be shown and kept: itself, or BLANK if it looks like a private key."""
+    """Return a value as it may be shown and kept: itself, or BLANK if it looks like a private key.
+
+    Parameters
+    ----------
+    value : object
+        Any value, such as an argument that an error repeats.
+    """
     if isinstance(value, str):
         return blanked(value)
     return BLANK if is_like_key(value) else value
 
 
 class Secret:
-    """A password or key on its way: never in a repr, format, pickle or copy. `reveal()` returns it."""
+    """A password or key on its way: never in a repr, format, pickle or copy. `reveal()` returns it.
+
+    Parameters
+    ----------
+    value : object
+        The password or key.
+    """
 
     __slots__ = ("__value",)
 
@@ -81,6 +105,11 @@ def sealed(work: Callable[[], T]) -> tuple[T | None, type[Exception] | None]:
 
     The frames of `work` hold secrets, so its error is dropped with its traceback. An interrupt (KeyboardInterrupt,
     SystemExit) is raised again, new, without the frames that it came through.
+
+    Parameters
+    ----------
+    work : callable
+        Function without arguments that uses secrets.
     """
     kind: type[BaseException] | None = None
     try:

@@ -34,7 +34,6 @@ from .guards import no_keys
 from .limits import Limits
 from .secrecy import Secret
 from .wallet import Wallet
-from .worked_examples import add_examples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,22 +69,55 @@ def connect(
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
-    environment: "local" (default), "testnet", "mainnet" or an Environment.
-    wallet: the keys (default: none, which is read-only, locally a development wallet).
-    account: address of the master, or locally its number or name (default: the wallet's).
-    venue, clock: a LocalVenue to join (default: a new one), whose clock is "real" (default) or "manual": time moves by
-        `session.venue.advance` only.
-    seed, market: of a new venue: a whole number (default: 7), and "usual" (default), "calm", "stressed", a `Market` or
-        None.
-    base_url, control_token: address of a venue that is served elsewhere (default: TOOLKIT_BASE_URL), and the token that
-        opens its `session.venue`. Its keys are the public ones, or those of TOOLKIT_KEYS_FILE.
-    transport: a transport of httpx or httpx2 (default: one is made).
-    follow, fork: a market that the local venue takes over: "mainnet", an address, a session, or by ccxt one such as
-        "binance:BTC/USDT:USDT" as the product `as_symbol`. And an account of it to copy (default: none).
-    limits: checked before every order is signed, see `toolkit.Limits` (default: none).
-    sending: how requests are sent, such as `timeout` and `confirm`, see `toolkit.connecting.Sending`.
+    Requests are sent only to find an account by name, and to follow.
 
-    Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
+    Parameters
+    ----------
+    environment : str or Environment, optional
+        "local", "testnet", "mainnet" or an Environment (default: "local").
+    wallet : Wallet, optional
+        The keys (default: none, which is read-only, locally a development wallet).
+    account : str or int, optional
+        Address of the master, or locally its number or name (default: the wallet's).
+    venue : LocalVenue, optional
+        A local venue to join (default: a new one).
+    clock : str or Clock, optional
+        Clock of a new venue: "real", or "manual", where time moves by `session.venue.advance` only (default: "real"). A
+        clock object is taken as well.
+    seed : int, optional
+        Seed of a new venue's market, a whole number (default: 7).
+    market : str, Market or bool, optional
+        Market of a new venue: "usual", "calm", "stressed", a `Market`, or None for none (default: "usual").
+    base_url : str, optional
+        Address of a venue that is served elsewhere (default: TOOLKIT_BASE_URL). Its keys are the public ones, or those
+        of TOOLKIT_KEYS_FILE.
+    control_token : str, optional
+        Token that opens the `session.venue` of a served venue (default: None).
+    transport : transport of httpx or httpx2, optional
+        Transport of all requests (default: one is made).
+    follow : str, Session or ExchangeMarket, optional
+        Market that the local venue takes over: "mainnet", an address, a session, or by ccxt one such as
+        "binance:BTC/USDT:USDT" as the product `as_symbol` (default: none).
+    fork : str, optional
+        Address of an account of the followed venue to copy (default: none).
+    limits : Limits, optional
+        Checked before every order is signed, see `toolkit.Limits` (default: none).
+    **sending : Sending
+        How requests are sent, such as `timeout` and `confirm`, see `toolkit.connecting.Sending`.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    InputError
+        For arguments that contradict each other.
+
+    Examples
+    --------
+    >>> toolkit.connect(clock="manual", seed=3, market="calm")
+    <Session local in this process, account 0xf39F…2266, signs as agent and master>
     """
     token = None if control_token is None else Secret(control_token)
     del control_token  # a traceback shows the local variables of its frames, and one may be a key
@@ -143,16 +175,39 @@ def _reader(
 
 
 def ask(question: str) -> bool:
-    """Ask `question` at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes"."""
+    """Ask a question at the keyboard, for `connect(…, confirm=ask)`, and return whether the answer was "yes".
+
+    Parameters
+    ----------
+    question : str
+        The request in words.
+    """
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
 class Session(session_methods.SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
-    Attributes: `environment`, `wallet`, `account` (the master's address). `venue` is the local venue, here or served,
-    None elsewhere. `exchange` has the interface's actions, `info` the queries as DataFrames, `stream` the live
-    objects. `aio` is the asynchronous twin. A context manager: leaving it closes what it opened.
+    A context manager: leaving it closes what it opened.
+
+    Attributes
+    ----------
+    environment : Environment
+        The venue.
+    wallet : Wallet or None
+        The keys.
+    account : str or None
+        The master's address.
+    venue : LocalVenue or None
+        The local venue, here or served, None elsewhere.
+    exchange : Exchange
+        The actions of the interface.
+    info : Info
+        The queries, as DataFrames.
+    stream : Stream
+        The live objects.
+    aio : AsyncSession
+        The asynchronous twin.
     """
 
     _path = "session"
@@ -314,15 +369,38 @@ class Session(session_methods.SessionMethods):
     def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
         """Return the account's figures now and with a moved mark price of one product. Nothing changes.
 
-        symbol: product, by symbol or code.
-        shock: move of the mark price, a ratio: −0.2 is a fall of 20 %.
+        It works only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
 
-        Only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        shock : float or str
+            Move of the mark price, a ratio: −0.2 is a fall of 20 %.
 
-        The index is "now" and "shocked". The float64 columns are mark_price, position (signed, base units),
-        unrealized_pnl, equity, available, initial_margin, maintenance_margin, margin_ratio (inf without equity) and
-        liquidation_price (NaN where no price liquidates). The margins are of the cross positions, or of the isolated
-        one. `liquidated` is bool. Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+        Returns
+        -------
+        DataFrame
+            The index is "now" and "shocked". The margins are of the cross positions, or of the isolated one.
+
+            - mark_price: float64, USDC
+            - position: float64, base units, negative for a short
+            - unrealized_pnl, equity, available: float64, USDC
+            - initial_margin, maintenance_margin: float64, USDC
+            - margin_ratio: float64, a ratio, inf without equity
+            - liquidation_price: float64, USDC, NaN where no price liquidates
+            - liquidated: bool
+
+        Raises
+        ------
+        InputError
+            For a ratio of −1 or less, and for a venue elsewhere.
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.1")
+        >>> session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round().tolist()
+        [-1.0, -1251.0]
         """
         return connecting.what_if(self._local, self.account, symbol, shock)
 
@@ -331,7 +409,15 @@ class Session(session_methods.SessionMethods):
         self._driver.run(self._account())
 
     def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more."""
+        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
+
+        Examples
+        --------
+        >>> short = toolkit.connect(clock="manual")
+        >>> short.close()
+        >>> short.stream.health.state
+        'idle'
+        """
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
@@ -376,7 +462,13 @@ class Session(session_methods.SessionMethods):
 
 
 class AsyncSession(session_methods.AsyncSessionMethods):
-    """The asynchronous twin of Session, reached as `session.aio`: same names, arguments and results, awaited."""
+    """The asynchronous twin of Session, reached as `session.aio`: same names, arguments and results, awaited.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    """
 
     _path = "session.aio"
     _parts = ("exchange", "info", "stream", "venue")
@@ -465,7 +557,3 @@ class AsyncSession(session_methods.AsyncSessionMethods):
 
 def _short(address: str | None) -> str:
     return f"{address[:6]}…{address[-4:]}" if address else "none"
-
-
-add_examples(globals(), "session")
-add_examples(Session, "Session")

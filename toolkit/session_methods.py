@@ -13,11 +13,6 @@ from .client.orders.trading import IntentFlows, TradingFlows
 from .client.parent_orders.parents import ParentOrderFlows, ParentOrderPartFlows
 from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
-from .worked_examples import add_examples
-
-for _flows in (TradingFlows, ParentOrderFlows, StopFlows, TableFlows, IntentFlows, ParentOrderPartFlows, LimitFlows,
-               PermissionFlows, BuilderFlows, ProductFlows):  # fmt: skip
-    add_examples(_flows, _flows.__name__)
 
 
 class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Accessors, Suggesting, Synchronous):
@@ -29,7 +24,13 @@ class AsyncSessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows,
 
 
 class SessionPermissions(PermissionFlows, Synchronous):
-    """Permissions to act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`."""
+    """Permissions to act for the account: the table when called, `.revoke`, `.allow_builder`, `.end_builder`.
+
+    Examples
+    --------
+    >>> session.permissions()[["kind", "name", "status"]].values.tolist()
+    [['agent', 'toolkit', 'ACTIVE']]
+    """
 
 
 class AsyncSessionPermissions(PermissionFlows, Asynchronous):
@@ -37,7 +38,14 @@ class AsyncSessionPermissions(PermissionFlows, Asynchronous):
 
 
 class ParentOrders(ParentOrderPartFlows, Synchronous):
-    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`."""
+    """Orders that are traded over a time: the table when called, `.get(id)`, `.start_twap`.
+
+    Examples
+    --------
+    >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+    >>> session.parent_orders()[["status", "done", "slices"]].values.tolist()
+    [['RUNNING', 1, 5]]
+    """
 
 
 class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
@@ -45,7 +53,13 @@ class AsyncParentOrders(ParentOrderPartFlows, Asynchronous):
 
 
 class SessionLimits(LimitFlows, Synchronous):
-    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`."""
+    """The limits of a session and its kill switch: `.stop(reason)`, `.resume()`, `.stopped`, `.values`.
+
+    Examples
+    --------
+    >>> session.limits
+    <SessionLimits trading, no limits>
+    """
 
 
 class AsyncSessionLimits(LimitFlows, Asynchronous):
@@ -53,7 +67,14 @@ class AsyncSessionLimits(LimitFlows, Asynchronous):
 
 
 class Intents(IntentFlows, Synchronous):
-    """Intents that this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`."""
+    """Intents that this client recorded before sending: the table when called, `.get(id)`, `.prepare`, `.send`.
+
+    Examples
+    --------
+    >>> _ = session.buy("BTCUSDC", "0.01")
+    >>> session.intents()[["action", "state"]].values.tolist()
+    [['approveAgent', 'ACCEPTED'], ['placeOrder', 'ACCEPTED']]
+    """
 
 
 class AsyncIntents(IntentFlows, Asynchronous):
@@ -61,7 +82,13 @@ class AsyncIntents(IntentFlows, Asynchronous):
 
 
 class Products(ProductFlows, Synchronous):
-    """Products that the venue lists: their table when called, `.currencies()`, `.margin_tables()`."""
+    """Products that the venue lists: their table when called, `.currencies()`, `.margin_tables()`.
+
+    Examples
+    --------
+    >>> session.products()["tick_size"].head(2).to_dict()
+    {'BTCUSDC': 0.1, 'ETHUSDC': 0.01}
+    """
 
 
 class AsyncProducts(ProductFlows, Asynchronous):
@@ -69,11 +96,25 @@ class AsyncProducts(ProductFlows, Asynchronous):
 
 
 class Builder(BuilderFlows, Synchronous):
-    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder."""
+    """A builder's side of a session: register, see traders, place orders for them. Its master is the builder.
+
+    Parameters
+    ----------
+    session : None
+        Session of the builder.
+
+    Examples
+    --------
+    >>> toolkit.Builder(session).register("builders").status
+    'ACCEPTED'
+    """
 
 
 class AsyncBuilder(BuilderFlows, Asynchronous):
-    """The asynchronous twin of Builder, on `session.aio`."""
+    """The asynchronous twin of Builder.
 
-
-add_examples(globals(), "session_methods")
+    Parameters
+    ----------
+    session : None
+        The asynchronous twin of the builder's session, `session.aio`.
+    """

@@ -171,8 +171,17 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """Return ". Did you mean …?" for a word that is none of `known`: our word for it, else the nearest, "" for neither.
+    """Return ". Did you mean …?" for a word that is not known: our word for it, else the nearest, "" for neither.
 
+    Parameters
+    ----------
+    word : object
+        What was given.
+    known : iterable of str
+        Words that pass.
+
+    Examples
+    --------
     >>> meant("LONG", ["BUY", "SELL"]), meant("stop", ["tp", "sl"]), meant("GTCC", ["GTC", "IOC"]), meant(5, ["GTC"])
     (". Did you mean 'BUY'?", ". Did you mean 'sl'?", ". Did you mean 'GTC'?", '')
     """
@@ -183,8 +192,21 @@ def meant(word: object, known: Iterable[str]) -> str:
 
 
 def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str = "") -> AttributeError:
-    """Return the error for a missing attribute of `owner`: with `better`, else our name for it, else the nearest names.
+    """Return the error for a missing attribute: with advice, else our name for it, else the nearest names.
 
+    Parameters
+    ----------
+    owner : str
+        The object in words, such as "'Session' object".
+    name : str
+        The missing attribute.
+    names : iterable of str, optional
+        Names that exist (default: none).
+    better : str, optional
+        What to use instead (default: "").
+
+    Examples
+    --------
     >>> str(no_attribute("'Session' object", "fetch_balance"))
     "'Session' object has no attribute 'fetch_balance'. Use session.wallet_balances()"
     >>> str(no_attribute("'Session' object", "postions", ["positions", "orders"]))
@@ -204,6 +226,17 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
 def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeyword:
     """Return the error for a keyword argument that a function does not take, with the nearest one that it takes.
 
+    Parameters
+    ----------
+    owner : str
+        The function in words, such as "connect()".
+    name : str
+        The keyword.
+    names : iterable of str
+        Keywords that it takes.
+
+    Examples
+    --------
     >>> str(unknown_keyword("connect()", "time_out", ["timeout", "transport"]))
     "connect() got an unexpected keyword argument 'time_out'. Did you mean 'timeout'?"
     """
@@ -215,13 +248,40 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
 
 
 def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
-    """Return the error of a call of a function, with advice where it has a keyword that the function does not take."""
+    """Return the error of a call of a function, with advice where it has a keyword that the function does not take.
+
+    Parameters
+    ----------
+    error : TypeError
+        Python's error.
+    function : str
+        Name of the function.
+    names : iterable of str
+        Keywords that it takes.
+    """
     found = re.match(rf"(?:\w+\.)*{function}\(\) got an unexpected keyword argument '(\w+)'", str(error))
     return error if found is None else unknown_keyword(f"{function}()", found[1], names)
 
 
 def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> dict[str, Any]:
-    """Return the arguments of a call by name. Raises Python's TypeError, with advice for a keyword that is unknown."""
+    """Return the arguments of a call by name.
+
+    Parameters
+    ----------
+    signature : Signature
+        Signature of the function.
+    function : str
+        Its name, for the error.
+    *args : object
+        Positional arguments.
+    **keywords : object
+        Arguments by keyword.
+
+    Raises
+    ------
+    TypeError
+        As Python raises it, with advice for a keyword that is unknown.
+    """
     for name in keywords.keys() - signature.parameters.keys():
         raise unknown_keyword(f"{function}()", name, signature.parameters)
     try:
@@ -264,8 +324,26 @@ class Suggesting:
 
 
 def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: str) -> None:
-    """Raise InputError for the first of the names `given` that is not `known`, with the nearest one that is.
+    """Raise InputError for the first name that is not known, with the nearest one that is.
 
+    Parameters
+    ----------
+    given : iterable
+        Names to check.
+    known : iterable of str
+        Names that pass.
+    field : str
+        Name of the argument.
+    what : str
+        What the names are, for the error.
+
+    Raises
+    ------
+    InputError
+        For an unknown name.
+
+    Examples
+    --------
     >>> check_known(["BTCUSD"], ["BTCUSDC", "ETHUSDC"], "funding", "symbol of the data")
     Traceback (most recent call last):
     toolkit.errors.InputError: funding has 'BTCUSD', which is no symbol of the data. Did you mean 'BTCUSDC'?

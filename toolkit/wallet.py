@@ -31,12 +31,29 @@ KEYRING_NAME = "toolkit"
 
 
 class Wallet:
-    """The keys of one account: `agent` trades, `master` approves and withdraws. Either may be missing.
+    """The keys of one account: the agent trades, the master approves and withdraws. Either may be missing.
 
-    Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: that of the master key,
-    else as given, else read from the venue when it is needed.
+    Keys are 32 bytes, or 64 hex digits with or without 0x.
 
-    Raises WalletError for an invalid key. The message never contains it.
+    Parameters
+    ----------
+    agent : str, bytes or Secret, optional
+        Key of the agent (default: None).
+    master : str, bytes or Secret, optional
+        Key of the master (default: None).
+    account : str, optional
+        Address of the master (default: that of the master key, else it is read from the venue when it is needed).
+
+    Raises
+    ------
+    WalletError
+        For an invalid key. The message never contains it.
+
+    Examples
+    --------
+    >>> wallet = toolkit.Wallet.create("agent")
+    >>> wallet.agent is None, wallet.master is None
+    (False, True)
     """
 
     __slots__ = ("_agent", "_master", "account")
@@ -71,9 +88,27 @@ class Wallet:
     ) -> Wallet:
         """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
 
-        If no password is given, you type it at a prompt, unseen. `save_keyfile` writes such a file.
+        `save_keyfile` writes such a file.
 
-        Raises WalletError for a missing or invalid file, or a wrong password.
+        Parameters
+        ----------
+        path : str or PathLike
+            Path of the file.
+        password : str or Secret, optional
+            Its password (default: you type it at a prompt, unseen).
+        role : {"agent", "master"}, optional
+            Which key it is (default: "agent").
+        account : str, optional
+            Address of the master (default: that of the master key, else it is read from the venue when it is needed).
+
+        Returns
+        -------
+        Wallet
+
+        Raises
+        ------
+        WalletError
+            For a missing or invalid file, or a wrong password.
         """
         _check_role(role)
         address = _address(account)
@@ -87,7 +122,23 @@ class Wallet:
     def from_keyring(cls, name: str = KEYRING_NAME, *, role: Role = "agent", account: str | None = None) -> Wallet:
         """Read one key from the system's keyring, where `save_keyring` put it. Needs the package `keyring`.
 
-        Raises WalletError if there is no such key, or no keyring.
+        Parameters
+        ----------
+        name : str, optional
+            Name that the key is stored under (default: "toolkit").
+        role : {"agent", "master"}, optional
+            Which key it is (default: "agent").
+        account : str, optional
+            Address of the master (default: that of the master key, else it is read from the venue when it is needed).
+
+        Returns
+        -------
+        Wallet
+
+        Raises
+        ------
+        WalletError
+            If there is no such key, or no keyring.
         """
         _check_role(role)
         address, store = _address(account), _keyring()
@@ -110,11 +161,29 @@ class Wallet:
         account: str | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> Wallet:
-        """Read the keys from the environment variables with these names, and the account from TOOLKIT_ACCOUNT.
+        """Read the keys from environment variables, and the account from TOOLKIT_ACCOUNT.
 
         Other programs of the same user can read a process's environment. A key file or the keyring is safer.
 
-        Raises WalletError if neither variable is set, or a variable has no valid key.
+        Parameters
+        ----------
+        agent : str, optional
+            Name of the variable with the agent's key (default: "TOOLKIT_AGENT_KEY").
+        master : str, optional
+            Name of the variable with the master's key (default: "TOOLKIT_MASTER_KEY").
+        account : str, optional
+            Address of the master (default: that of TOOLKIT_ACCOUNT, else of the master key).
+        variables : mapping, optional
+            Environment variables (default: those of the process).
+
+        Returns
+        -------
+        Wallet
+
+        Raises
+        ------
+        WalletError
+            If neither variable is set, or a variable has no valid key.
         """
         values = Secret(os.environ) if variables is None else Secret(variables)
         keys = [_parsed(Secret(values.reveal().get(name) or None), f"the key in {name}") for name in (agent, master)]
@@ -126,9 +195,23 @@ class Wallet:
     @classmethod
     @no_keys
     def from_keys_file(cls, path: str | os.PathLike[str], account: int | str = 0) -> Wallet:
-        """Read both keys of one account from a file that `toolkit venue --keys-file` wrote, by number or by name.
+        """Read both keys of one account from a file that `toolkit venue --keys-file` wrote.
 
-        Raises WalletError for a missing or invalid file, and for an account that is not in it.
+        Parameters
+        ----------
+        path : str or PathLike
+            Path of the file.
+        account : int or str, optional
+            Number or name of the account (default: 0).
+
+        Returns
+        -------
+        Wallet
+
+        Raises
+        ------
+        WalletError
+            For a missing or invalid file, and for an account that is not in it.
         """
         found, broken = sealed(lambda: _parse_keys_file(path, account))
         agent, master, fault = found or (None, None, f"can't be read ({broken and broken.__name__})")
@@ -139,7 +222,19 @@ class Wallet:
     @classmethod
     @takes_secrets("account")
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
-        """Create a key from the system's randomness. `save_keyfile` stores it."""
+        """Create a key from the system's randomness. `save_keyfile` stores it.
+
+        Parameters
+        ----------
+        role : {"agent", "master"}, optional
+            Which key it is (default: "agent").
+        account : str, optional
+            Address of the master (default: that of the master key, else it is read from the venue when it is needed).
+
+        Returns
+        -------
+        Wallet
+        """
         _check_role(role)
         key = _parsed(Secret(_random_secret()), "the new key")
         return cls._of(key if role == "agent" else None, key if role == "master" else None, _address(account))
@@ -163,12 +258,23 @@ class Wallet:
     def save_keyfile(
         self, path: str | os.PathLike[str], password: str | Secret | None = None, *, role: Role = "agent"
     ) -> None:
-        """Write one key to an encrypted file at `path` that only its owner can read. Never overwrites a file.
+        """Write one key to an encrypted file that only its owner can read. Never overwrites a file.
 
-        `role` is "agent" (default) or "master". If no `password` is given, you type it twice at a prompt, unseen. The
-        file is written whole or not at all.
+        The file is written whole or not at all.
 
-        Raises WalletError if the wallet has no such key, the file exists, or it can't be written.
+        Parameters
+        ----------
+        path : str or PathLike
+            Path of the new file.
+        password : str or Secret, optional
+            Password of the file (default: you type it twice at a prompt, unseen).
+        role : {"agent", "master"}, optional
+            Which key it is (default: "agent").
+
+        Raises
+        ------
+        WalletError
+            If the wallet has no such key, the file exists, or it can't be written.
         """
         _check_role(role)
         key = self.key(role)
@@ -185,11 +291,21 @@ class Wallet:
 
     @no_keys
     def save_keyring(self, name: str = KEYRING_NAME, *, role: Role = "agent") -> None:
-        """Store one key under `name` in the system's keyring.
+        """Store one key in the system's keyring. Needs the package `keyring`.
 
-        That is macOS Keychain, Windows Credential Locker, Secret Service or KWallet. `role` is "agent" (default) or
-        "master". Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under
-        this name, or there is no keyring.
+        That is macOS Keychain, Windows Credential Locker, Secret Service or KWallet.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name to store the key under (default: "toolkit").
+        role : {"agent", "master"}, optional
+            Which key it is (default: "agent").
+
+        Raises
+        ------
+        WalletError
+            If the wallet has no such key, another is stored under this name, or there is no keyring.
         """
         _check_role(role)
         key, store = self.key(role), _keyring()
@@ -217,7 +333,20 @@ class Wallet:
         return self._master.address if self._master else None
 
     def key(self, role: Role, purpose: str = "this") -> PrivateKey:
-        """Return the key of a `role`. Raises WalletError, which says how to provide a missing key for a `purpose`."""
+        """Return the key of a role.
+
+        Parameters
+        ----------
+        role : {"agent", "master"}
+            Which key it is (default: "agent").
+        purpose : str, optional
+            What it is needed for, in words, for the error (default: "this").
+
+        Raises
+        ------
+        WalletError
+            For a missing key. It says how to provide one.
+        """
         key = self._agent if role == "agent" else self._master
         if key is None:
             variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
@@ -229,7 +358,18 @@ class Wallet:
         return key
 
     def joined(self, other: Wallet) -> Wallet:
-        """Return a wallet with the keys of both, this and the `other`. Raises WalletError if two of a role differ."""
+        """Return a wallet with the keys of both.
+
+        Parameters
+        ----------
+        other : Wallet
+            The other wallet.
+
+        Raises
+        ------
+        WalletError
+            If two keys of a role differ.
+        """
         for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
             if mine and theirs and mine.address != theirs.address:
                 raise WalletError(f"both wallets have their own {role} key, {mine.address} and {theirs.address}")

@@ -14,7 +14,22 @@ _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_P
 
 
 def connect(path: Path, *settings: str, timeout: float) -> sqlite3.Connection:
-    """Open a database with settings ("name = value"). Raises sqlite3.Error. The file is closed again then."""
+    """Open a database.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    *settings : str
+        Pragmas, such as "synchronous = full".
+    timeout : float
+        Seconds to wait for a lock of another process.
+
+    Raises
+    ------
+    sqlite3.Error
+        If it can't be opened. The file is closed again then.
+    """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout)
     try:
         for setting in settings:
@@ -33,6 +48,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit what the block writes, or nothing of it when it raises. Within a transaction, leave that to it.
 
     The write lock is taken first, so that no other process changes what the block reads.
+
+    Parameters
+    ----------
+    connection : Connection
+        The open database.
     """
     if connection.in_transaction:
         yield
@@ -48,13 +68,32 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def stamp(connection: sqlite3.Connection, kind: FileKind) -> None:
-    """Write the header: twice, in case one is damaged."""
+    """Write the header: twice, in case one is damaged.
+
+    Parameters
+    ----------
+    connection : Connection
+        The open database.
+    kind : FileKind
+        Kind of the file.
+    """
     connection.execute("CREATE TABLE header (line BLOB NOT NULL) STRICT")
     connection.executemany("INSERT INTO header VALUES (?)", 2 * [(sealed(kind.header()),)])
 
 
 def stamp_of(connection: sqlite3.Connection) -> bytes:
-    """Return the header for `FileKind.check`, b"" without one. Raises sqlite3.Error for a file that can't be read."""
+    """Return the header for `FileKind.check`, b"" without one.
+
+    Parameters
+    ----------
+    connection : Connection
+        The open database.
+
+    Raises
+    ------
+    sqlite3.Error
+        For a file that can't be read.
+    """
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'header'").fetchall():
         return b""
     lines = [line for (line,) in connection.execute("SELECT line FROM header").fetchall() if isinstance(line, bytes)]
@@ -62,12 +101,24 @@ def stamp_of(connection: sqlite3.Connection) -> bytes:
 
 
 def is_in_use(error: Exception) -> bool:
-    """Return whether an error says that another process has the file."""
+    """Return whether an error says that another process has the file.
+
+    Parameters
+    ----------
+    error : Exception
+        The error.
+    """
     return _class_of(error) in _IN_USE
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether an error of SQLite speaks of the content of the file, not of the access to it."""
+    """Return whether an error of SQLite speaks of the content of the file, not of the access to it.
+
+    Parameters
+    ----------
+    error : Exception
+        The error.
+    """
     return not isinstance(error, OSError) and _class_of(error) not in (*_IN_USE, *_NO_ACCESS)
 
 
@@ -78,7 +129,17 @@ def _class_of(error: Exception) -> int:
 def hold(path: Path) -> sqlite3.Connection | None:
     """Take a lock that ends with this process and return what holds it until it is closed, None if another has it.
 
-    The file of this name stays empty: SQLite locks it on every system. Raises OSError where it can't be created.
+    The file of this name stays empty: SQLite locks it on every system.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Raises
+    ------
+    OSError
+        Where it can't be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()  # the error of a folder that takes no files names it

@@ -19,8 +19,21 @@ class LineFile:
     """Appends JSON objects to a file and reads them again. The first two lines are the header, in case one is damaged.
 
     Opening reads the lines that are there. One that is damaged, or cut off by a crash, is left out, with a DataWarning
-    that counts them. `identity` None takes that of the file. Raises StoredFileError for a file of another kind, version
-    or market.
+    that counts them.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, which is made if it is missing.
+    kind : FileKind
+        Kind of the file.
+    identity : str, optional
+        What the file belongs to, such as a market (default: ""). None takes that of the file.
+
+    Raises
+    ------
+    StoredFileError
+        For a file of another kind, version or market.
     """
 
     def __init__(self, path: Path, kind: FileKind, identity: str | None = "") -> None:
@@ -55,7 +68,15 @@ class LineFile:
     def append(self, value: dict[str, Any]) -> None:
         """Append an object and hand it to the operating system, so that a crash of this process doesn't lose it.
 
-        Raises OSError, for example for a full disk. The file then is as before.
+        Parameters
+        ----------
+        value : dict
+            The object.
+
+        Raises
+        ------
+        OSError
+            For example for a full disk. The file then is as before.
         """
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

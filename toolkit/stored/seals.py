@@ -21,7 +21,23 @@ _OPEN = "0" * DIGITS
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The header of a file. `python` is the version of Python that wrote code into it, "" where there is none."""
+    """The header of a file.
+
+    Parameters
+    ----------
+    format : str
+        Name of the kind of file.
+    version : int
+        Version of its form.
+    writer : str
+        Version of the toolkit that wrote it.
+    identity : str, optional
+        What the file belongs to, such as a market (default: "").
+    python : str, optional
+        Version of Python that wrote code into it, "" where there is none (default: "").
+    seal : str, optional
+        SHA-256 of the file with an open seal (default: open).
+    """
 
     format: str
     version: int
@@ -33,30 +49,81 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: `format` names it in messages, `advice` says what to do with a damaged one."""
+    """A kind of file.
+
+    Parameters
+    ----------
+    format : str
+        Its name in messages.
+    version : int
+        Version of its form.
+    advice : str
+        What to do with a damaged file, as a sentence.
+    """
 
     format: str
     version: int
     advice: str
 
     def header(self, identity: str = "", python: str = "") -> bytes:
-        """Return the header of a new file, not yet sealed."""
+        """Return the header of a new file, not yet sealed.
+
+        Parameters
+        ----------
+        identity : str, optional
+            What the file belongs to (default: "").
+        python : str, optional
+            Version of Python whose code it holds (default: "", none).
+        """
         from .. import __version__
 
         return msgspec.json.encode(Header(self.format, self.version, __version__, identity, python))
 
     def error(self, path: object, what: str, advice: str = "") -> StoredFileError:
-        """Return the error for a file of this kind: path, what is wrong, what to do."""
+        """Return the error for a file of this kind: path, what is wrong, what to do.
+
+        Parameters
+        ----------
+        path : object
+            Path of the file.
+        what : str
+            What is wrong.
+        advice : str, optional
+            What to do, as a sentence (default: that of the kind).
+        """
         return StoredFileError(
             f"{path} ({self.format}): {what}. {capital(advice or self.advice)}", field="path", value=str(path)
         )
 
     def damaged(self, path: object, why: object) -> StoredFileError:
-        """Return the error for a file whose content can't be read."""
+        """Return the error for a file whose content can't be read.
+
+        Parameters
+        ----------
+        path : object
+            Path of the file.
+        why : object
+            Error or text that says what is damaged.
+        """
         return self.error(path, f"it is damaged: {why}")
 
     def check(self, path: object, raw: bytes, identity: str | None = None) -> Header:
-        """Return the header of a file after checking seal, format, version and, unless None, identity."""
+        """Return the header of a file after checking its seal, format, version and identity.
+
+        Parameters
+        ----------
+        path : object
+            Path of the file.
+        raw : bytes
+            Bytes of the file.
+        identity : str, optional
+            What the file must belong to (default: anything).
+
+        Raises
+        ------
+        StoredFileError
+            If one of them is wrong.
+        """
         header = header_in(raw)
         if header is None:
             raise self.error(path, "it has no header: it is damaged, or another program or an earlier version wrote it")
@@ -71,7 +138,20 @@ class FileKind:
         return header
 
     def check_version(self, path: object, header: Header) -> None:
-        """Raise StoredFileError for a file that another version wrote."""
+        """Raise StoredFileError for a file that another version wrote.
+
+        Parameters
+        ----------
+        path : object
+            Path of the file.
+        header : Header
+            Header of the file.
+
+        Raises
+        ------
+        StoredFileError
+            For a file that another version wrote.
+        """
         if header.version != self.version:
             age = "a later" if header.version > self.version else "an earlier"
             said = f"{age} version of the toolkit wrote it ({header.writer}, format {header.version})"
@@ -79,19 +159,37 @@ class FileKind:
 
 
 def sealed(raw: bytes | bytearray) -> bytes:
-    """Return the bytes of a file with its seal. They contain an open header, the last one is sealed."""
+    """Return the bytes of a file with its seal. They contain an open header, the last one is sealed.
+
+    Parameters
+    ----------
+    raw : bytes or bytearray
+        Bytes of the file.
+    """
     at, whole = raw.rindex(MARK) + len(MARK), memoryview(raw)
     return b"".join((whole[:at], _seal(raw, at), whole[at + DIGITS :]))
 
 
 def is_whole(raw: bytes | bytearray) -> bool:
-    """Return whether the bytes are those that were sealed."""
+    """Return whether the bytes are those that were sealed.
+
+    Parameters
+    ----------
+    raw : bytes or bytearray
+        Bytes of the file.
+    """
     at = raw.rfind(MARK) + len(MARK)
     return at >= len(MARK) and raw[at : at + DIGITS] == _seal(raw, at)
 
 
 def header_in(raw: bytes) -> Header | None:
-    """Return the header that the bytes contain, None without a readable one."""
+    """Return the header that the bytes contain, None without a readable one.
+
+    Parameters
+    ----------
+    raw : bytes
+        Bytes of the file.
+    """
     begin, end = _place(raw)
     try:
         return msgspec.json.decode(raw[begin:end], type=Header) if begin >= 0 else None
@@ -100,7 +198,13 @@ def header_in(raw: bytes) -> Header | None:
 
 
 def before_header(raw: bytes) -> memoryview:
-    """Return the bytes before the header, in a file that was checked and ends with it."""
+    """Return the bytes before the header, in a file that was checked and ends with it.
+
+    Parameters
+    ----------
+    raw : bytes
+        Bytes of the file.
+    """
     return memoryview(raw)[: _place(raw)[0]]
 
 
@@ -110,7 +214,13 @@ def _place(raw: bytes) -> tuple[int, int]:
 
 
 def checksum(parts: Iterable[bytes | memoryview]) -> bytes:
-    """Return the SHA-256 of parts in their order: the checksum of everything that is stored."""
+    """Return the SHA-256 of parts in their order: the checksum of everything that is stored.
+
+    Parameters
+    ----------
+    parts : iterable of bytes or memoryview
+        The parts.
+    """
     found = hashlib.sha256()
     for part in parts:
         found.update(part)

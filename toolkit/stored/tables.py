@@ -26,7 +26,28 @@ def write_table(
     about: Mapping[bytes, bytes] | None = None,
     row_group: int | None = None,
 ) -> None:
-    """Write a table with its header and further metadata (`about`). An existing file is replaced. Raises OSError."""
+    """Write a table with its header. An existing file is replaced.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    table : Table
+        The table.
+    kind : FileKind
+        Kind of the file.
+    identity : str, optional
+        What the file belongs to, such as a market (default: "").
+    about : mapping, optional
+        Further metadata (default: none).
+    row_group : int, optional
+        Rows of a group (default: pyarrow's).
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    """
     need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -47,10 +68,27 @@ def write_table(
 def read_table(
     path: Path, kind: FileKind, *, identity: str | None = None, unsealed: bool = False, **options: Any
 ) -> tuple[pa.Table, Header]:
-    """Return a table and its header. `options` are those of pyarrow.parquet.read_table (columns, filters).
+    """Return a table and its header.
 
-    `unsealed` takes files without a header as well, which others wrote. Raises StoredFileError for a file that is
-    damaged, of another kind, version or market, and OSError for one that can't be opened.
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    kind : FileKind
+        Kind of the file.
+    identity : str, optional
+        What the file must belong to (default: anything).
+    unsealed : bool, optional
+        Whether files without a header, which others wrote, are taken as well (default: False).
+    **options : object
+        Options of `pyarrow.parquet.read_table`, such as `columns` and `filters`.
+
+    Raises
+    ------
+    StoredFileError
+        For a file that is damaged, of another kind, version or market.
+    OSError
+        For one that can't be opened.
     """
     need("pyarrow")
     import pyarrow as pa

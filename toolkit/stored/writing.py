@@ -12,9 +12,25 @@ def write_file(
 ) -> None:
     """Write a file under a temporary name, sync it, and give it its name.
 
-    A full disk or an interrupt leaves an existing file unchanged, and no other file. `private` means mode 0600 (on
-    Windows the folder decides). `replace` says whether it may replace an existing file. Raises OSError, and
-    FileExistsError for an existing file that may not be replaced.
+    A full disk or an interrupt leaves an existing file unchanged, and no other file.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Path of the file.
+    data : bytes or bytearray
+        Content of the file.
+    private : bool, optional
+        Whether only its owner can read it: mode 0600, on Windows the folder decides (default: False).
+    replace : bool, optional
+        Whether it may replace an existing file (default: True).
+
+    Raises
+    ------
+    FileExistsError
+        For an existing file that may not be replaced.
+    OSError
+        If it can't be written.
     """
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not replace:
@@ -46,7 +62,17 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def write_private(path: str | os.PathLike[str], text: str, *, replace: bool = False) -> None:
-    """Write a text file that only its owner can read, as `write_file` does."""
+    """Write a text file that only its owner can read, as `write_file` does.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Path of the file.
+    text : str
+        Content of the file.
+    replace : bool, optional
+        Whether it may replace an existing file (default: False).
+    """
     write_file(path, text.encode(), private=True, replace=replace)
 
 

@@ -42,7 +42,7 @@ def test_every_action_has_a_method_with_signature_and_docstring() -> None:
         for entry in action.fields:
             if entry.name != "dexChain":
                 assert python_name(entry.name, action.type) in inspect.signature(method).parameters
-                assert f"{python_name(entry.name, action.type)}: " in text
+                assert f"\n{python_name(entry.name, action.type)} : " in text
         assert ("expiry_after" in inspect.signature(method).parameters) == action.expiry
         assert ("vault_address" in inspect.signature(method).parameters) == action.vault
         assert inspect.signature(method).return_annotation == "Receipt"
@@ -50,8 +50,8 @@ def test_every_action_has_a_method_with_signature_and_docstring() -> None:
 
 def test_a_docstring_says_which_fields_of_an_order_are_required() -> None:
     lines = str(Exchange.place_order.__doc__).splitlines()
-    assert "    symbolCode: a 64-bit whole number of 1 or more (required)" in lines
-    assert "    clOrdId: a 64-bit whole number" in lines
+    assert "    - `symbolCode`: a 64-bit whole number of 1 or more (required)" in lines
+    assert "    - `clOrdId`: a 64-bit whole number" in lines
 
 
 def public(kind: type) -> set[str]:
@@ -319,17 +319,16 @@ def test_a_product_code_needs_no_list_of_products() -> None:
 
 def test_only_the_agents_own_address_has_a_default() -> None:
     texts = {action.method: str(getattr(Exchange, action.method).__doc__) for action in ACTIONS.values()}
-    own = [name for name, text in texts.items() if "(default: this wallet's agent)" in text]
-    lines = [line for name in own for line in texts[name].splitlines() if "this wallet's agent" in line]
-    assert own
-    assert {name for name, text in texts.items() if "symbol: a product's symbol or code" in text} >= {"set_leverage"}
-    assert all(
-        line.startswith("symbol: ")
-        for text in texts.values()
-        for line in text.splitlines()
-        if "a product's symbol or code" in line
-    )
-    assert all(line.startswith("agent_address: ") for line in lines)
+    after = {
+        name: re.findall(r"^(\w+) : .*\n    .*this wallet's agent", text, re.MULTILINE) for name, text in texts.items()
+    }
+    assert {one for found in after.values() for one in found} == {"agent_address"}
+    products = {
+        name: re.findall(r"^(\w+) : .*\n    A product's symbol or code", text, re.MULTILINE)
+        for name, text in texts.items()
+    }
+    assert {one for found in products.values() for one in found} == {"symbol"}
+    assert products["set_leverage"]
 
 
 def test_a_bracket_is_placed_alone() -> None:

@@ -14,47 +14,92 @@ from toolkit.protocol.reads.info_queries import ENDPOINTS
 FILLS = """\
 Fills of an account, as a DataFrame.
 
-account: account to read (default: the session's account)
-symbol: only this product (symbol or code)
-order_id: only fills of this order (a whole number from 0)
-exec_id: only this execution (a whole number from 0)
-side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
-role: only fills as maker or as taker (one of MAKER, TAKER)
-page: page number, from 1 (a whole number from 1 to 1000000000, default: 1)
-page_size: rows on a page (a whole number from 1 to 500, default: 20)
-start: rows at or after this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC \
-without a zone)
-end: rows up to and including this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC \
-without a zone)
-exact: True gives Decimal (default: False, float64)
-index: column that becomes the index (default: none)
-progress: True shows a bar, False none (default: when the read takes long)
+Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.
+Source: docs/published.md, "Info API": GET /info/trade/page.
 
-Rows: all, oldest first. With `page` or `page_size` one page, newest first. Columns (dtype; unit):
-    id (string): id of the record
-    time (datetime64[ms, UTC]; UTC): time of the fill
+Parameters
+----------
+account : str, optional
+    Account to read (default: the session's account).
+symbol : str or int, optional
+    Only this product (symbol or code).
+order_id : int, optional
+    Only fills of this order (a whole number from 0).
+exec_id : int, optional
+    Only this execution (a whole number from 0).
+side : {"BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"} or int, optional
+    Only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE).
+role : {"MAKER", "TAKER"}, optional
+    Only fills as maker or as taker (one of MAKER, TAKER).
+page : int, optional
+    Page number, from 1 (a whole number from 1 to 1000000000, default: 1).
+page_size : int, optional
+    Rows on a page (a whole number from 1 to 500, default: 20).
+start : int, float, str, date, datetime or timedelta, optional
+    Rows at or after this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday', UTC
+    without a zone).
+end : int, float, str, date, datetime or timedelta, optional
+    Rows up to and including this time (Unix s, ms, µs or ns, ISO text, a datetime, '7d' (ago) or 'yesterday',
+    UTC without a zone).
+exact : bool, optional
+    True gives Decimal (default: False, float64).
+index : str, optional
+    Column that becomes the index (default: none).
+progress : bool, optional
+    True shows a bar, False none (default: when the read takes long).
+
+Returns
+-------
+DataFrame
+    All rows, oldest first. With `page` or `page_size` one page, newest first. Columns with dtype and unit:
+
+    - `id`: string. Id of the record
+    - `time`: datetime64[ms, UTC], UTC. Time of the fill
 """
 KLINES_LAST = """\
 The latest candles of a product, as a DataFrame.
 
-symbol: product to read (symbol or code)
-interval: length of a candle in seconds ('1m', '4h', '1d' or a timedelta)
-limit: most candles to return (a whole number from 1 to 1000, default: 100)
-exact: True gives Decimal (default: False, float64)
-index: column that becomes the index (default: none)
+Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.
+Source: docs/published.md, "Info API": GET /info/kline/last.
 
-Rows: newest first. Columns (dtype; unit):
-    time (datetime64[ms, UTC]; UTC): start of the candle
-    open (float64; USDC): price of the first trade
+Parameters
+----------
+symbol : str or int
+    Product to read (symbol or code).
+interval : str or timedelta
+    Length of a candle in seconds ('1m', '4h', '1d' or a timedelta).
+limit : int, optional
+    Most candles to return (a whole number from 1 to 1000, default: 100).
+exact : bool, optional
+    True gives Decimal (default: False, float64).
+index : str, optional
+    Column that becomes the index (default: none).
+
+Returns
+-------
+DataFrame
+    Rows: newest first. Columns with dtype and unit:
+
+    - `time`: datetime64[ms, UTC], UTC. Start of the candle
+    - `open`: float64, USDC. Price of the first trade
 """
 VAULT_HISTORY = """\
 Total value or profit of a vault over time, as a DataFrame.
 
-vault: address of the vault (0x and 40 hex digits)
-kind: total value or profit and loss (one of tvl, pnl, default: tvl)
-interval: how far back (one of 24h, 7d, 30d, all-time, default: 24h)
-exact: True gives Decimal (default: False, float64)
-index: column that becomes the index (default: none)
+Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.
+Source: docs/published.md, "Info API": GET /info/vault/history.
+
+Parameters
+----------
+vault : str
+    Address of the vault (0x and 40 hex digits).
+kind : {"tvl", "pnl"}, optional
+    Total value or profit and loss (one of tvl, pnl, default: tvl).
+interval : {"24h", "7d", "30d", "all-time"}, optional
+    How far back (one of 24h, 7d, 30d, all-time, default: 24h).
+exact : bool, optional
+    True gives Decimal (default: False, float64).
+index : str, optional
 """
 TIME = "int | float | str | date | datetime | timedelta | None"
 SIDE = 'Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None'
@@ -71,10 +116,9 @@ def test_the_help_of_a_query_has_each_parameter_its_rule_and_its_default(name: s
 
 def test_the_help_of_funding_rates_has_the_column_that_is_derived() -> None:
     lines = str(Info.funding_rate_history.__doc__).splitlines()
-    at = next(at for at, line in enumerate(lines) if line.startswith("    funding_rate ("))
-    assert lines[at + 1] == (
-        "    annualised (float64; ratio per year): the rate if every interval of 365 days settled it"
-    )
+    at = next(at for at, line in enumerate(lines) if line.startswith("    - `funding_rate`: "))
+    derived = "    - `annualised`: float64, ratio per year. The rate if every interval of 365 days settled it"
+    assert lines[at + 1] == derived
     assert sum("annualised" in line for line in lines) == 1
 
 

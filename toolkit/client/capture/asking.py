@@ -32,8 +32,33 @@ _FROM_ROWS = ("vaultAddress", "txHash", "blockHeight", "agentName")
 
 @dataclass(slots=True)
 class Answered:
-    """One request and its answer. `error` says why there is no answer, or why it was not asked. `served` is False for a
-    query that the venue does not have."""
+    """One request and its answer.
+
+    Parameters
+    ----------
+    name : str
+        Name of the query or action.
+    method : str
+        HTTP method.
+    path : str
+        Path of the address.
+    query : tuple of pairs of str, optional
+        Pairs of name and value (default: none).
+    status : int, optional
+        Status of the answer (default: 0, there is none).
+    body : object, optional
+        The decoded answer (default: None).
+    error : str, optional
+        Why there is no answer, or why it was not asked (default: "").
+    rows : int, optional
+        Number of rows of the answer (default: 0).
+    published : bool, optional
+        Whether the exchange publishes the request (default: True).
+    served : bool, optional
+        Whether the venue has the query (default: True).
+    differences : list of Difference, optional
+        How the answer differs from its declaration (default: none).
+    """
 
     name: str
     method: str
@@ -49,7 +74,13 @@ class Answered:
 
 
 def ask_all(account: str | None) -> Flow[list[Answered]]:
-    """Return the answers of all queries. Those that need a value of another answer come after it."""
+    """Return the answers of all queries. Those that need a value of another answer come after it.
+
+    Parameters
+    ----------
+    account : str or None
+        Address of the account, None for the zero address.
+    """
     now: int = yield Now()
     address = account or NOBODY
     facts = {"userAddr": address, "userAddress": address, "user": address, "builder": address, "interval": "60"}
@@ -115,7 +146,13 @@ def _fetch(answered: Answered, body: bytes = b"") -> Flow[None]:
 
 
 def ask_for_errors(environment: Environment) -> Flow[list[Answered]]:
-    """Return the answers to requests that a venue refuses. None of them can do anything. On Mainnet none is posted."""
+    """Return the answers to requests that a venue refuses. None of them can do anything. On Mainnet none is posted.
+
+    Parameters
+    ----------
+    environment : Environment
+        Environment of the venue.
+    """
     now: int = yield Now()
     answers = []
     for probe, body, status, code in _probes(environment, now):
@@ -165,7 +202,25 @@ _NUMBER = re.compile("[0-9]{1,20}")
 
 @dataclass(slots=True)
 class ChannelCapture:
-    """One subscription: its answer, its messages, and how they differ from the declaration."""
+    """One subscription: its answer, its messages, and how they differ from the declaration.
+
+    Parameters
+    ----------
+    channel : str
+        Name of the channel.
+    subject : str
+        The venue's name of the subscription.
+    answer : mapping, optional
+        Answer to the subscription, None while there is none (default: None).
+    messages : list of dict, optional
+        Its messages, oldest first (default: none).
+    first_type : str, optional
+        Type of the first message (default: "").
+    gaps : int, optional
+        Number of missing sequences (default: 0).
+    differences : list of Difference, optional
+        How the messages differ from the declaration (default: none).
+    """
 
     channel: str
     subject: str
@@ -178,7 +233,19 @@ class ChannelCapture:
 
 @dataclass(slots=True)
 class FeedCapture:
-    """All subscriptions, by channel. `refusal` is the answer to a subscription that does not exist."""
+    """All subscriptions.
+
+    Parameters
+    ----------
+    by_channel : dict
+        Subscription by channel.
+    error : str, optional
+        Why nothing came, "" if all went well (default: "").
+    refusal : mapping, optional
+        Answer to a subscription that does not exist (default: None).
+    unknown : list, optional
+        Messages that belong to no subscription (default: none).
+    """
 
     by_channel: dict[str, ChannelCapture]
     error: str = ""
@@ -191,7 +258,19 @@ class FeedCapture:
         return list(self.by_channel.values())
 
     async def read(self, url: str, requests: Iterable[str], seconds: float, timeout: float) -> None:
-        """Send requests, and take what comes for `seconds`."""
+        """Send requests, and take what comes.
+
+        Parameters
+        ----------
+        url : str
+            Address of the feed.
+        requests : iterable of str
+            Texts to send.
+        seconds : float
+            How long to read, in seconds.
+        timeout : float
+            Longest time to connect, in seconds.
+        """
         connection = await SocketConnection.connect(url, timeout)
         pinging = asyncio.create_task(_ping(connection))
         try:
@@ -210,7 +289,13 @@ class FeedCapture:
             await connection.close()
 
     def take(self, text: str | bytes) -> None:
-        """Put a message where it belongs."""
+        """Put a message where it belongs.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The message.
+        """
         try:
             message = jsontext.decode(text)
         except (ValueError, RecursionError):
@@ -232,7 +317,21 @@ class FeedCapture:
 
 
 def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: float) -> FeedCapture:
-    """Subscribe to every channel at `url` and read for `seconds`. Never raises: `error` says what went wrong."""
+    """Subscribe to every channel and read. Never raises: `error` says what went wrong.
+
+    Parameters
+    ----------
+    url : str
+        Address of the feed.
+    symbol : str
+        Product of the channels that need one.
+    address : str
+        Account of the channels that need one.
+    seconds : float
+        How long to read, in seconds.
+    timeout : float
+        Longest time to connect, in seconds.
+    """
     fields = {"symbol": symbol, "depth": 5, "interval": "60", "userAddress": address}
     capture, requests = FeedCapture({}), []
     for channel in wire.CHANNELS.values():

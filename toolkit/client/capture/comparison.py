@@ -26,9 +26,21 @@ _HOUR_MS = range(1_000_000_000_000, 100_000_000_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as declared: `field` of the answer or channel `where`, what was declared and found.
+    """One thing that is not as declared.
 
-    `source` says who declares it. Where that is the local venue alone (L), another venue may well differ.
+    Parameters
+    ----------
+    where : str
+        Name of the answer or channel.
+    field : str
+        Name of the field.
+    declared : str
+        What was declared, in words.
+    found : str
+        What was found, in words.
+    source : Source, optional
+        Who declares it (default: the published interface). Where that is the local venue alone (L), another venue may
+        well differ.
     """
 
     where: str
@@ -66,7 +78,13 @@ _TYPES: Mapping[JsonType, type] = {"integer": int, "string": str, "boolean": boo
 
 
 def form_of(field: RecordField) -> tuple[str, Test]:
-    """Return the form of a field's values as declared, in words and as a test: the type in JSON and its contents."""
+    """Return the form of a field's values as declared, in words and as a test: the type in JSON and its contents.
+
+    Parameters
+    ----------
+    field : RecordField
+        Declaration of the field.
+    """
     if field.enum:
         enum = ENUMS[field.enum]
         known = enum.name_of
@@ -84,7 +102,19 @@ def form_of(field: RecordField) -> tuple[str, Test]:
 def compare_rows(
     where: str, record: Record, rows: Sequence[Any], needed: Iterable[str] | None = None
 ) -> list[Difference]:
-    """Return how rows differ from a record. `needed` are the wire names that they must have (default: published)."""
+    """Return how rows differ from a record.
+
+    Parameters
+    ----------
+    where : str
+        Name of the answer or channel.
+    record : Record
+        Declaration of the record.
+    rows : sequence
+        The rows, decoded.
+    needed : iterable of str, optional
+        Wire names that the rows must have (default: the published ones).
+    """
     found: list[Difference] = []
 
     def differ(field: str, declared: str, what: str, source: Source = record.source, optional: bool = False) -> None:
@@ -123,7 +153,17 @@ def _others(rows: Sequence[Mapping[str, Any]], known: Container[str]) -> dict[st
 
 
 def compare_answer(endpoint: Endpoint, status: int, body: Any) -> tuple[list[Difference], list[Any]]:
-    """Return how the answer of a query differs from its declaration, and its rows."""
+    """Return how the answer of a query differs from its declaration, and its rows.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    status : int
+        Status of the answer.
+    body : object
+        The decoded answer.
+    """
     where = endpoint.path
     found = compare_envelope(where, body, status, 200, 0)
     data = body.get("data") if isinstance(body, Mapping) else None
@@ -151,7 +191,21 @@ def compare_answer(endpoint: Endpoint, status: int, body: Any) -> tuple[list[Dif
 
 
 def compare_envelope(where: str, body: Any, status: int, wanted: int, code: int | None) -> list[Difference]:
-    """Return how an answer's status and envelope differ from `wanted` and `code` (None: any but 0)."""
+    """Return how an answer's status and envelope differ from what is expected.
+
+    Parameters
+    ----------
+    where : str
+        Name of the answer or channel.
+    body : object
+        The decoded answer.
+    status : int
+        Status of the answer.
+    wanted : int
+        Status that is expected.
+    code : int or None
+        Code that is expected, None for any but 0.
+    """
     found = []
     if status != wanted:
         found.append(Difference(where, "HTTP status", str(wanted), str(status), P if code == 0 else L))
@@ -169,7 +223,15 @@ def compare_envelope(where: str, body: Any, status: int, wanted: int, code: int 
 
 
 def compare_messages(channel: Channel, messages: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Return how the data of a channel's messages differs from its declaration."""
+    """Return how the data of a channel's messages differs from its declaration.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    messages : sequence of mapping
+        Its messages, decoded.
+    """
     where, found = channel.type, []
     members = [("type", channel.typed), ("sequence", channel.sequenced), *((name, True) for name in channel.also)]
     for name, declared in members:
@@ -231,6 +293,12 @@ def _as_rows(value: Any) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """Return a value of an answer as short JSON."""
+    """Return a value of an answer as short JSON.
+
+    Parameters
+    ----------
+    value : object
+        Any decoded value.
+    """
     text = json.dumps(value, separators=(",", ":"), default=str)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -28,7 +28,19 @@ ROWS = 3
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Everything that was read from one venue. `about` says when, where and with what."""
+    """Everything that was read from one venue.
+
+    Parameters
+    ----------
+    about : dict
+        When, where and with what it was read.
+    queries : list of Answered
+        Answers of all queries.
+    errors : list of Answered
+        Answers to requests that a venue refuses.
+    feed : FeedCapture
+        Messages of all channels.
+    """
 
     about: dict[str, str]
     queries: list[Answered]
@@ -55,7 +67,13 @@ class Capture:
         )
 
     def write(self, folder: Path) -> None:
-        """Write the report and the fixtures. Nothing in them names an account."""
+        """Write the report and the fixtures. Nothing in them names an account.
+
+        Parameters
+        ----------
+        folder : Path
+            Folder of the report and the fixtures.
+        """
         stand_ins = StandIns()
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / "report.md", stand_ins.clean("\n".join(self._lines())) + "\n")
@@ -108,10 +126,18 @@ def _differences(found: Iterable[Difference]) -> Iterable[str]:
 
 
 def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
-    """Read everything that a session's venue answers, and each channel for `seconds`.
+    """Read everything that a session's venue answers, and each channel.
 
-    `session` is a Session. Without an account, queries and channels of accounts use the zero address. `timeout` in
-    seconds is how long connecting to the feed may take.
+    Without an account, queries and channels of accounts use the zero address.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    seconds : float
+        How long each channel is read, in seconds.
+    timeout : float, optional
+        Longest time to connect to the feed, in seconds (default: 10).
     """
     run, environment = session._driver.run, session.environment
     account: str | None = None
@@ -224,7 +250,13 @@ class StandIns:
         self._numbers: dict[str, int] = {}
 
     def clean(self, value: Any) -> Any:
-        """Return a decoded answer with addresses, hashes, keys and personal members replaced."""
+        """Return a decoded answer with addresses, hashes, keys and personal members replaced.
+
+        Parameters
+        ----------
+        value : object
+            A decoded answer.
+        """
         if isinstance(value, str):
             return _HEX.sub(self._stand_in, value)
         if isinstance(value, Mapping):

@@ -51,8 +51,20 @@ Awaited = Callable[P, Coroutine[Any, Any, T]]
 class Fetch:
     """Request: send this over HTTP. The result is a `Reply`.
 
-    `query` keeps its order, `timeout` (seconds) overrides the transport's default. The answer must be whole after
-    `within` seconds.
+    Parameters
+    ----------
+    method : str
+        HTTP method.
+    path : str
+        Path of the address.
+    query : tuple of tuple of str and str, optional
+        Pairs of name and value, which keep their order (default: none).
+    body : bytes, optional
+        Body of the request (default: none).
+    timeout : float, optional
+        Seconds without an answer, in place of the transport's (default: the transport's).
+    within : float, optional
+        Seconds after which the answer must be whole (default: no bound).
     """
 
     method: str
@@ -67,7 +79,17 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Result of `Fetch`: an HTTP response of any status. Header names are lower-case."""
+    """Result of `Fetch`: an HTTP response of any status.
+
+    Parameters
+    ----------
+    status : int
+        Status of the response.
+    body : bytes
+        Body, decompressed.
+    headers : mapping, optional
+        Headers, by lower-case names (default: none).
+    """
 
     status: int
     body: bytes
@@ -76,7 +98,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Request: wait this many seconds. The result is None. `queued`: for this client's own turn. No bound counts it."""
+    """Request: wait. The result is None.
+
+    Parameters
+    ----------
+    seconds : float
+        How long, in seconds.
+    queued : bool, optional
+        Whether it is for this client's own turn. No bound counts it then (default: False).
+    """
 
     seconds: float
     queued: bool = False
@@ -84,9 +114,14 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Request: wait this many seconds for the venue to execute what it was sent. The result is None.
+    """Request: wait for the venue to execute what it was sent. The result is None.
 
     With a manual clock the venue's time is moved until the command has been executed.
+
+    Parameters
+    ----------
+    seconds : float
+        How long, in seconds.
     """
 
     seconds: float
@@ -109,7 +144,15 @@ class RandomFloat:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Request: do what only exists in a blocking and an awaited form. The result is what it returns."""
+    """Request: do what only exists in a blocking and an awaited form. The result is what it returns.
+
+    Parameters
+    ----------
+    blocking : callable
+        Function that does it.
+    awaited : callable
+        Coroutine function that does it.
+    """
 
     blocking: Callable[[], Any]
     awaited: Callable[[], Awaitable[Any]]
@@ -117,7 +160,13 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Request: run several flows, concurrently when asynchronous, else in turn. The result lists theirs in order."""
+    """Request: run several flows, concurrently when asynchronous, else in turn. The result lists theirs in order.
+
+    Parameters
+    ----------
+    flows : tuple of flow
+        The flows.
+    """
 
     flows: tuple[Flow[Any], ...]
 
@@ -141,9 +190,19 @@ def monotonic_ms() -> int:
 class Runtime:
     """The clocks and the random numbers of a driver.
 
-    `now` is Unix ms, for nonces and expiry. `elapsed` is ms on a clock that is never set, for rates and deadlines.
-    `random_float` is 0 <= x < 1, `pause` waits for a number of seconds of `elapsed`. `observe` is given the headers of
-    every answer, and the value of `elapsed` when its request was sent.
+    Parameters
+    ----------
+    now : callable, optional
+        Function that returns Unix ms, for nonces and expiry (default: `wall_ms`).
+    random_float : callable, optional
+        Function that returns 0 <= x < 1 (default: `random.random`).
+    elapsed : callable, optional
+        Function that returns ms on a clock that is never set, for rates and deadlines (default: `monotonic_ms`).
+    pause : callable, optional
+        Function that waits for a number of seconds of `elapsed` (default: `time.sleep`).
+    observe : callable, optional
+        Function that takes the headers of every answer, and the value of `elapsed` when its request was sent (default:
+        does nothing).
     """
 
     now: Callable[[], int] = wall_ms
@@ -154,7 +213,19 @@ class Runtime:
 
 
 class Driver:
-    """Runs flows in the calling thread. `send` performs a `Fetch`. `sleep`, and `settle` in its place, take seconds."""
+    """Runs flows in the calling thread.
+
+    Parameters
+    ----------
+    send : callable
+        Function that performs a `Fetch`.
+    runtime : Runtime, optional
+        Clocks and random numbers (default: this machine's).
+    sleep : callable, optional
+        Function that waits for a number of seconds (default: `time.sleep`).
+    settle : callable, optional
+        Function that waits for the venue in place of `sleep` (default: `sleep`).
+    """
 
     def __init__(
         self,
@@ -169,7 +240,13 @@ class Driver:
         self._settle = settle
 
     def run(self, flow: Flow[T]) -> T:
-        """Run a flow and return its result. Errors of a request are raised inside the flow, at its `yield`."""
+        """Run a flow and return its result. Errors of a request are raised inside the flow, at its `yield`.
+
+        Parameters
+        ----------
+        flow : flow
+            The flow.
+        """
         try:
             request = next(flow)
             while True:
@@ -209,7 +286,19 @@ class Driver:
 
 
 class AsyncDriver:
-    """Runs flows on the running event loop. `send`, `sleep` and `settle` are awaited."""
+    """Runs flows on the running event loop.
+
+    Parameters
+    ----------
+    send : callable
+        Coroutine function that performs a `Fetch`.
+    runtime : Runtime, optional
+        Clocks and random numbers (default: this machine's).
+    sleep : callable, optional
+        Coroutine function that waits for a number of seconds (default: `asyncio.sleep`).
+    settle : callable, optional
+        Coroutine function that waits for the venue in place of `sleep` (default: `sleep`).
+    """
 
     def __init__(
         self,
@@ -224,7 +313,13 @@ class AsyncDriver:
         self._settle = settle
 
     async def run(self, flow: Flow[T]) -> T:
-        """Run a flow and return its result. Errors and cancellation are raised inside the flow, at its `yield`."""
+        """Run a flow and return its result. Errors and cancellation are raised inside the flow, at its `yield`.
+
+        Parameters
+        ----------
+        flow : flow
+            The flow.
+        """
         try:
             request = next(flow)
             while True:
@@ -294,7 +389,13 @@ class Pending(Coroutine[Any, Any, T]):
 
 
 class FlowMethod(Generic[P, Result]):
-    """A method that is written as a flow. See the module. `generator` is the undecorated function."""
+    """A method that is written as a flow. See the module.
+
+    Parameters
+    ----------
+    generator : callable
+        The undecorated function.
+    """
 
     def __init__(self, generator: Callable[Concatenate[Any, P], Flow[Result]]) -> None:
         self.generator = generator
@@ -322,7 +423,13 @@ class FlowMethod(Generic[P, Result]):
 
 
 def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
-    """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most."""
+    """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most.
+
+    Parameters
+    ----------
+    generator : callable
+        The method, a generator function.
+    """
 
     @functools.wraps(generator)
     def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
@@ -342,11 +449,23 @@ if TYPE_CHECKING:
 else:
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
-        """Decorate a method that is written as a flow. See the module."""
+        """Decorate a method that is written as a flow. See the module.
+
+        Parameters
+        ----------
+        generator : callable
+            The method, a generator function.
+        """
         return FlowMethod(generator)
 
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
-        """Decorate a method as `flow` does. Its call ends in bounded time."""
+        """Decorate a method as `flow` does. Its call ends in bounded time.
+
+        Parameters
+        ----------
+        generator : callable
+            The method, a generator function.
+        """
         return FlowMethod(bounded(generator))
 
 
@@ -417,22 +536,45 @@ def _with_return_type(
 
 
 def subflow(method: Callable[P, Any], *args: P.args, **keywords: P.kwargs) -> Flow[Any]:
-    """Return the flow behind a bound `@flow` method, for `yield from` inside another flow."""
+    """Return the flow behind a bound `@flow` method, for `yield from` inside another flow.
+
+    Parameters
+    ----------
+    method : callable
+        A bound `@flow` method.
+    *args : args
+        Its positional arguments.
+    **keywords : kwargs
+        Its arguments by keyword.
+    """
     bound: Any = method
     return bound.__func__.__wrapped__(bound.__self__, *args, **keywords)  # type: ignore[no-any-return]
 
 
 def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
-    """Run several flows with `Gather` and return their results in order."""
+    """Run several flows with `Gather` and return their results in order.
+
+    Parameters
+    ----------
+    flows : sequence of flow
+        The flows.
+    """
     results: list[T] = yield Gather(tuple(flows))
     return results
 
 
 def within(flow: Flow[T], seconds: float) -> Flow[T]:
-    """Run a flow whose requests may take `seconds` in total. After that it sends nothing more and waits no longer.
+    """Run a flow in bounded time. After that it sends nothing more and waits no longer.
 
     Further requests raise NotSent inside it, so that it ends as if the network were gone. The time in which a person
     answers a question between its requests does not count.
+
+    Parameters
+    ----------
+    flow : flow
+        The flow.
+    seconds : float
+        Longest time of its requests in total, in seconds.
     """
     spent_ms, since_ms = 0, None
     try:
@@ -476,7 +618,13 @@ def _cut(request: Request, left: float) -> Request:
 
 
 class SessionPart(Suggesting):
-    """Base of the groups: it has what their methods use of the session, synchronous or asynchronous."""
+    """Base of the groups: it has what their methods use of the session, synchronous or asynchronous.
+
+    Parameters
+    ----------
+    session : object
+        The session.
+    """
 
     def __init__(self, session: Any) -> None:
         self._session = session

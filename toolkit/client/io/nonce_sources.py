@@ -25,7 +25,13 @@ _sources_of_venues: weakref.WeakKeyDictionary[Any, dict[str, NonceSource]] = wea
 
 
 class NonceSources:
-    """Nonce sources by address: shared by the sessions on an in-process venue, else by all processes of the user."""
+    """Nonce sources by address: shared by the sessions on an in-process venue, else by all processes of the user.
+
+    Parameters
+    ----------
+    venue : object or None
+        Venue in this process, None for any other.
+    """
 
     def __init__(self, venue: object | None) -> None:
         self._directory = None if venue is not None else state_directory() / "nonces"
@@ -129,6 +135,13 @@ class _Shared:
         self.handle: int | None = None
 
     def advance(self, now_ms: int) -> int:
+        """Return the next nonce.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in Unix ms.
+        """
         with self.mutex:
             if self.path is None:
                 self.last = max(now_ms, self.last + 1)
@@ -194,8 +207,15 @@ if hasattr(os, "register_at_fork"):
 class NonceSource:
     """Nonces of one address.
 
-    With a `directory`, all processes that use the same one share the sequence. Without one, this object has its own.
+    Parameters
+    ----------
+    address : str
+        Address of the key that signs.
+    directory : str or PathLike, optional
+        Folder of the sequence, which all processes that use it share (default: this object has its own sequence).
 
+    Examples
+    --------
     >>> nonces = NonceSource("0x70997970C51812dc3A010C7d01b50e0d17dc79C8")
     >>> nonces.next(1767225600000), nonces.next(1767225600000), nonces.next(0)
     (1767225600000, 1767225600001, 1767225600002)
@@ -209,10 +229,19 @@ class NonceSource:
         self._shared = _Shared(None) if directory is None else _shared(Path(directory) / f"nonce-{self.address}")
 
     def next(self, now_ms: int) -> int:
-        """Return the next nonce at time `now_ms` (Unix milliseconds): the time itself, or one more than the last.
+        """Return the next nonce: the present time, or one more than the last.
 
-        Raises InputError unless the time is a 64-bit whole number of 0 or more. Raises NotSent if the file can't be
-        written, because a nonce that is not kept could be given out twice.
+        Parameters
+        ----------
+        now_ms : int
+            The present in Unix ms.
+
+        Raises
+        ------
+        InputError
+            Unless the time is a 64-bit whole number of 0 or more.
+        NotSent
+            If the file can't be written, because a nonce that is not kept could be given out twice.
         """
         if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
             said = f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}"
@@ -226,7 +255,13 @@ class NonceSource:
             ) from error
 
     def prepare(self) -> None:
-        """Open the file. Raises OSError if it can't be used."""
+        """Open the file.
+
+        Raises
+        ------
+        OSError
+            If it can't be used.
+        """
         self._shared.prepare()
 
     def __repr__(self) -> str:

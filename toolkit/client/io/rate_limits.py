@@ -12,7 +12,15 @@ from .flow import Elapsed, Flow, Sleep
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `burst` requests without waiting, and `per_second` on average."""
+    """A limit of requests.
+
+    Parameters
+    ----------
+    per_second : float
+        Requests per second, on average.
+    burst : int
+        Requests without waiting.
+    """
 
     per_second: float
     burst: int
@@ -28,9 +36,14 @@ DEFAULT = Rate(per_second=20.0, burst=40)
 
 
 class RateLimiter:
-    """Token buckets, one per key: an action's type, or "info" for queries. Without a rate a key never waits.
+    """Token buckets, one per key. Without a rate a key never waits.
 
-    `elapsed_ms` is a clock that is never set, as a clock that is set back would make requests wait for that long.
+    Parameters
+    ----------
+    rates : mapping, optional
+        Rates by key (default: none).
+    default : Rate, optional
+        Rate of other keys (default: `DEFAULT`).
     """
 
     def __init__(self, rates: Mapping[str, Rate] | None = None, default: Rate | None = DEFAULT) -> None:
@@ -40,7 +53,16 @@ class RateLimiter:
         self._full_at_ms: dict[str, float] = {}
 
     def reserve(self, key: str, elapsed_ms: int) -> float:
-        """Take one token and return the seconds to wait before the request, 0.0 when one was available."""
+        """Take one token and return the seconds to wait before the request, 0.0 when one was available.
+
+        Parameters
+        ----------
+        key : str
+            Type of an action, or "info" for queries.
+        elapsed_ms : int
+            The present in ms, on a clock that is never set. With one that is set back requests would wait for that
+            long.
+        """
         rate = self._rates.get(key, self._default)
         if rate is None:
             return 0.0
@@ -52,13 +74,30 @@ class RateLimiter:
             return max(0.0, full_at_ms - elapsed_ms - step_ms * rate.burst) / 1000.0
 
     def turn(self, key: str) -> Flow[None]:
-        """Take one token, and wait until the request may be sent."""
+        """Take one token, and wait until the request may be sent.
+
+        Parameters
+        ----------
+        key : str
+            Type of an action, or "info" for queries.
+        """
         elapsed_ms: int = yield Elapsed()
         if wait := self.reserve(key, elapsed_ms):
             yield Sleep(wait, queued=True)
 
     def penalise(self, key: str, elapsed_ms: int, seconds: float) -> None:
-        """Empty the bucket after the venue refused a request for its rate: block `key` for `seconds`."""
+        """Empty the bucket after the venue refused a request for its rate, and block the key.
+
+        Parameters
+        ----------
+        key : str
+            Type of an action, or "info" for queries.
+        elapsed_ms : int
+            The present in ms, on a clock that is never set. With one that is set back requests would wait for that
+            long.
+        seconds : float
+            How long the key is blocked, in seconds.
+        """
         rate = self._rates.get(key, self._default)
         if rate is None:
             return

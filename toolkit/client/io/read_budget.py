@@ -59,7 +59,21 @@ BUDGET = ReadBudget()
 
 @dataclass(slots=True)
 class Spent:
-    """What one pass of a read, which began at `began_ms`, has taken so far: `requests`, `rows`, `idle` requests."""
+    """What one pass of a read has taken so far.
+
+    Parameters
+    ----------
+    budget : ReadBudget
+        What it may take.
+    began_ms : int
+        When it began, in ms on a clock that is never set.
+    requests : int, optional
+        Number of requests (default: 0).
+    rows : int, optional
+        Number of rows (default: 0).
+    idle : int, optional
+        Requests in succession that brought no new row (default: 0).
+    """
 
     budget: ReadBudget
     began_ms: int
@@ -68,13 +82,27 @@ class Spent:
     idle: int = 0
 
     def add(self, gained: int) -> None:
-        """Count a request that brought `gained` new rows."""
+        """Count a request.
+
+        Parameters
+        ----------
+        gained : int
+            Number of new rows that it brought.
+        """
         self.requests += 1
         self.rows += gained
         self.idle = 0 if gained else self.idle + 1
 
     def why_over(self, now_ms: int, announced: int) -> str:
-        """Return why the read may not continue, "" while it may. `announced` is how many of its rows were announced."""
+        """Return why the read may not continue, "" while it may.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the clock of `began_ms`.
+        announced : int
+            How many of its rows the venue announced.
+        """
         most = self.budget
         if self.idle >= most.idle:
             return f"the last {self.idle} requests brought nothing new"

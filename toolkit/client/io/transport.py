@@ -63,10 +63,24 @@ _CODE_LIMIT = 1 << 63
 class Retry:
     """Retry policy: exponential back-off with full jitter.
 
-    `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
-    what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
-    first, and no call that trades takes longer than twice that, with all that it asks. `reads` is what a read of many
-    pages may take.
+    The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or what the venue's Retry-After header
+    demands.
+
+    Parameters
+    ----------
+    attempts : int, optional
+        Number of attempts, the first one included (default: 4).
+    base : float, optional
+        Shortest bound of a wait, in seconds (default: 0.2).
+    cap : float, optional
+        Longest bound of a wait, in seconds (default: 5).
+    longest : float, optional
+        Longest wait that a header can demand, in seconds (default: 30).
+    total : float, optional
+        Seconds after the first attempt in which others begin (default: 60). No call that trades takes longer than twice
+        that, with all that it asks.
+    reads : ReadBudget, optional
+        What a read of many pages may take (default: `BUDGET`).
     """
 
     attempts: int = 4
@@ -77,11 +91,31 @@ class Retry:
     reads: ReadBudget = BUDGET
 
     def is_over(self, attempts: int, began_ms: int, elapsed_ms: int) -> bool:
-        """Return whether `attempts` attempts, the first of which began at `began_ms`, are all."""
+        """Return whether there is no further attempt.
+
+        Parameters
+        ----------
+        attempts : int
+            Attempts so far.
+        began_ms : int
+            When the first began, in ms on a clock that is never set.
+        elapsed_ms : int
+            The present on that clock, in ms.
+        """
         return attempts >= self.attempts or elapsed_ms - began_ms >= self.total * 1000
 
     def wait(self, attempt: int, random_float: float, retry_after: float | None = None) -> float:
-        """Return the seconds to wait after attempt number `attempt` (0 is the first)."""
+        """Return the seconds to wait after an attempt.
+
+        Parameters
+        ----------
+        attempt : int
+            Number of the attempt, 0 for the first.
+        random_float : float
+            Random number, 0 <= x < 1.
+        retry_after : float, optional
+            Seconds that the venue demands (default: None, it demands none).
+        """
         if retry_after is not None:
             return min(self.longest, retry_after)
         return random_float * min(self.cap, self.base * float(2**attempt))
@@ -93,7 +127,19 @@ NO_RETRY = Retry(attempts=1)
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A decoded response: `code`, `message` and `data` of the venue's envelope, and the HTTP reply."""
+    """A decoded response.
+
+    Parameters
+    ----------
+    code : int
+        Code of the venue's envelope.
+    message : str
+        Message of the envelope.
+    data : object
+        `data` of the envelope.
+    reply : Reply
+        The HTTP reply.
+    """
 
     code: int
     message: str
@@ -102,10 +148,22 @@ class Envelope:
 
 
 def read_envelope(reply: Reply, what: str) -> Envelope:
-    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape.
+    """Decode a response.
 
-    BadAnswer too where status and code contradict each other: the answer may be another request's. And where the
-    envelope has a key twice: which of the values counts would be a guess.
+    Parameters
+    ----------
+    reply : Reply
+        The HTTP reply.
+    what : str
+        Request in words, for the error.
+
+    Raises
+    ------
+    HttpStatus
+        For an error status without an envelope.
+    BadAnswer
+        For any other shape. Also where status and code contradict each other: the answer may be another request's. And
+        where the envelope has a key twice: which of the values counts would be a guess.
     """
     try:
         decoded = jsontext.decode(reply.body)
@@ -135,7 +193,15 @@ _SHAPES = {b"": "empty", b"<": "HTML", b"{": "broken JSON", b"[": "broken JSON"}
 
 
 def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float | None:
-    """Return the seconds that a Retry-After header demands (a number or an HTTP date), None without one."""
+    """Return the seconds that a Retry-After header demands (a number or an HTTP date), None without one.
+
+    Parameters
+    ----------
+    headers : mapping
+        Headers of the answer, by lower-case names.
+    now_ms : int, optional
+        The present in Unix ms, for dates (default: this machine's).
+    """
     value = headers.get("retry-after")
     if not value:
         return None
@@ -151,7 +217,13 @@ def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float 
 
 
 def venue_time(headers: Mapping[str, str]) -> int | None:
-    """Return the venue's time in Unix ms: x-venue-time, else Date (to the second), else None."""
+    """Return the venue's time in Unix ms: x-venue-time, else Date (to the second), else None.
+
+    Parameters
+    ----------
+    headers : mapping
+        Headers of the answer, by lower-case names.
+    """
     time_ms = headers.get("x-venue-time", "")
     # isdigit alone accepts "²"; 18 digits always fit 64 bits.
     if time_ms.isascii() and time_ms.isdigit() and len(time_ms) < 19:
@@ -163,7 +235,13 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
 
 
 def describe_clock_skew(skew_ms: int) -> str:
-    """Return a sentence on how far this machine's clock is off. `skew_ms` is its time minus the venue's."""
+    """Return a sentence on how far this machine's clock is off.
+
+    Parameters
+    ----------
+    skew_ms : int
+        Its time minus the venue's, in ms.
+    """
     seconds = abs(skew_ms) / 1000
     # Date headers have whole seconds, so less than this may be rounding.
     if seconds < 1.5:
@@ -172,7 +250,13 @@ def describe_clock_skew(skew_ms: int) -> str:
 
 
 def asked_rows(fetch: Fetch) -> int | None:
-    """Return how many rows a query asks for, None where it sets no limit."""
+    """Return how many rows a query asks for, None where it sets no limit.
+
+    Parameters
+    ----------
+    fetch : Fetch
+        The request.
+    """
     asked = dict(fetch.query)
     try:
         if {"startTime", "endTime", "interval"} <= asked.keys():
@@ -184,7 +268,20 @@ def asked_rows(fetch: Fetch) -> int | None:
 
 
 def check_rows(fetch: Fetch, body: bytes) -> None:
-    """Raise BadAnswer for more rows than a query asked for. For long lists the limit in bytes is enough."""
+    """Check that an answer has no more rows than the query asked for. For long lists the limit in bytes is enough.
+
+    Parameters
+    ----------
+    fetch : Fetch
+        The request.
+    body : bytes
+        Body of the answer.
+
+    Raises
+    ------
+    BadAnswer
+        For more rows.
+    """
     most = asked_rows(fetch)
     if most is not None and most <= COUNTED_ROWS and (count := jsontext.count_rows(body)) > most:
         what = f"GET {fetch.path}: the answer has {count} rows, more than the {most} of the request, so it is not taken"
@@ -192,7 +289,13 @@ def check_rows(fetch: Fetch, body: bytes) -> None:
 
 
 def worth_retrying(error: BaseException) -> bool:
-    """Return whether a read that failed with this error may succeed when repeated."""
+    """Return whether a read that failed with this error may succeed when repeated.
+
+    Parameters
+    ----------
+    error : BaseException
+        Error of the read.
+    """
     if isinstance(error, HttpStatus):
         return error.status == 429 or error.status >= 500
     if isinstance(error, ExchangeError):
@@ -205,8 +308,21 @@ def read(
 ) -> Flow[Envelope]:
     """Fetch a response with code 0, with retries: reads change nothing, so repeating them is safe.
 
-    `opener` replaces `read_envelope` for callers that decode large data themselves. Raises ExchangeError for another
-    code, TransportError without a usable response.
+    Parameters
+    ----------
+    fetch : Fetch
+        The request.
+    retry : Retry, optional
+        How often and when the read is repeated (default: `RETRY`).
+    opener : callable, optional
+        Function in place of `read_envelope`, for callers that decode large data themselves (default: `read_envelope`).
+
+    Raises
+    ------
+    ExchangeError
+        For another code.
+    TransportError
+        Without a usable response.
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
     attempt = 0
@@ -234,7 +350,13 @@ def read(
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL names this machine. Proxies are not used for it."""
+    """Return whether a URL names this machine. Proxies are not used for it.
+
+    Parameters
+    ----------
+    url : str
+        The URL.
+    """
     try:
         return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
     except ValueError:
@@ -287,12 +409,39 @@ class _Http:
 
 
 class HttpTransport(_Http):
-    """Performs a `Fetch` in the calling thread. Usable from several threads."""
+    """Performs a `Fetch` in the calling thread. Usable from several threads.
+
+    Parameters
+    ----------
+    base_url : None
+        Address of the venue.
+    transport : None
+        Any transport of httpx or httpx2, such as a mock or a proxy (default: the network, with the proxies of the
+        environment variables, except to this machine).
+    timeout : None
+        Seconds without an answer after which a request has failed (default: 10).
+    """
 
     def send(self, fetch: Fetch) -> Reply:
-        """Return the response, with any status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
+        """Return the response, with any status.
 
         The answer must be whole within TOTAL times the time-out, and at most MAX_BODY long.
+
+        Parameters
+        ----------
+        fetch : Fetch
+            The request.
+
+        Raises
+        ------
+        NotSent
+            When the request certainly did not leave this machine.
+        TimedOut
+            Without a whole answer in time.
+        Disconnected
+            When the connection broke after sending.
+        BadAnswer
+            For an answer that is too long or broken.
         """
         attempt = self._attempt(fetch)
         if self._transport is not None:
@@ -331,10 +480,26 @@ class HttpTransport(_Http):
 
 
 class AsyncHttpTransport(_Http):
-    """Asynchronous twin of HttpTransport. Keeps one client per event loop, as its connections belong to one."""
+    """Asynchronous twin of HttpTransport. Keeps one client per event loop, as its connections belong to one.
+
+    Parameters
+    ----------
+    base_url : None
+        Address of the venue.
+    transport : None
+        Any transport of httpx or httpx2, see `HttpTransport` (default: the network).
+    timeout : None
+        Seconds without an answer after which a request has failed (default: 10).
+    """
 
     async def send(self, fetch: Fetch) -> Reply:
-        """As HttpTransport.send, with the same bounds."""
+        """As HttpTransport.send, with the same bounds.
+
+        Parameters
+        ----------
+        fetch : Fetch
+            The request.
+        """
         attempt = self._attempt(fetch)
         try:
             with attempt.mapped_errors():
@@ -435,7 +600,18 @@ class _Attempt:
         raise error
 
     def begin(self, response: httpx.Response) -> bool:
-        """Take the head of the answer, True if its body follows. Raises BadAnswer for a compression not asked for."""
+        """Take the head of the answer, True if its body follows.
+
+        Parameters
+        ----------
+        response : Response
+            The response.
+
+        Raises
+        ------
+        BadAnswer
+            For a compression that was not asked for.
+        """
         self._status = response.status_code
         if response.is_stream_consumed:  # a transport in this process may hand over a whole answer
             self.add(response.content)
@@ -449,7 +625,20 @@ class _Attempt:
         return True
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
+        """Take the next bytes.
+
+        Parameters
+        ----------
+        chunk : bytes
+            The bytes.
+
+        Raises
+        ------
+        TimedOut
+            After the deadline.
+        BadAnswer
+            For what is too long or broken.
+        """
         if time.monotonic() > self.deadline:
             raise self.too_slow()
         if self._inflate is not None:
@@ -463,7 +652,18 @@ class _Attempt:
             raise self._bad(f"is longer than {self._longest >> 20} MiB, the limit for this request")
 
     def reply(self, response: httpx.Response) -> Reply:
-        """Return the whole answer. Raises BadAnswer where its end is missing."""
+        """Return the whole answer.
+
+        Parameters
+        ----------
+        response : Response
+            The response.
+
+        Raises
+        ------
+        BadAnswer
+            Where its end is missing.
+        """
         if self._inflate is not None and self._body and not self._inflate.eof:
             raise self._bad("is cut off")
         return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})

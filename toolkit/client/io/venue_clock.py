@@ -17,11 +17,20 @@ WINDOW_MS = 1_000
 
 
 class VenueClock:
-    """The venue's time in Unix ms: this machine's (`wall`) until an answer shows another.
+    """The venue's time in Unix ms: this machine's until an answer shows another.
 
-    From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock has no
-    effect. It advances at the `speed` that the venue states, or at that of the feed's messages. Time that is moved by
-    hand is followed from message to message. With `jumps` it may advance by any span in between.
+    From then on it follows a clock that is never set, so that setting this machine's clock has no effect. It advances
+    at the speed that the venue states, or at that of the feed's messages. Time that is moved by hand is followed from
+    message to message.
+
+    Parameters
+    ----------
+    wall : callable
+        Function that returns this machine's Unix ms.
+    elapsed : callable
+        Function that returns ms on a clock that is never set.
+    jumps : bool, optional
+        Whether the time may advance by any span between two messages (default: False).
     """
 
     def __init__(self, wall: Callable[[], int], elapsed: Callable[[], int], *, jumps: bool = False) -> None:
@@ -46,7 +55,15 @@ class VenueClock:
         return venue_ms + int(max(0, self._elapsed() - at_ms) * self.speed)
 
     def observe(self, headers: Mapping[str, str], sent_ms: int) -> None:
-        """Take the time of an answer to a request that was sent at `sent_ms` of `elapsed`."""
+        """Take the time of an answer.
+
+        Parameters
+        ----------
+        headers : mapping
+            Headers of the answer.
+        sent_ms : int
+            When the request was sent, in ms of `elapsed`.
+        """
         shown_ms = venue_time(headers)
         if shown_ms is None or shown_ms < 1:
             return
@@ -60,7 +77,13 @@ class VenueClock:
         self._take(shown_ms + margin_ms, margin_ms, received_ms)
 
     def follow(self, shown_ms: int) -> None:
-        """Take the time of a message of the feed: it was true when the message was sent, so it may be late."""
+        """Take the time of a message of the feed: it was true when the message was sent, so it may be late.
+
+        Parameters
+        ----------
+        shown_ms : int
+            Time of the message, Unix ms.
+        """
         received_ms, late_ms = self._elapsed(), LATE_MS * max(1, self.speed)
         began_ms, at_ms, before = self._window
         if self._jumps and received_ms - at_ms >= WINDOW_MS:
@@ -97,7 +120,17 @@ def _speed_of(headers: Mapping[str, str]) -> float:
 
 
 class SessionClock:
-    """The time of a session's venue, if it is known. `speed` is that of a venue in this process."""
+    """The time of a session's venue, if it is known.
+
+    Parameters
+    ----------
+    now : callable
+        Function that returns Unix ms.
+    venue : VenueClock or None
+        Clock of a venue elsewhere, None for one in this process.
+    speed : float, optional
+        How many times as fast as this machine's the time of a venue in this process passes (default: 1).
+    """
 
     def __init__(self, now: Callable[[], int], venue: VenueClock | None, speed: float = 1.0) -> None:
         self._now = now

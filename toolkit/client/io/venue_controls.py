@@ -32,6 +32,13 @@ class ServedVenue(Suggesting):
 
     `control` has the controls of `LocalVenue.control`. Everything here raises ExchangeError for what the venue refuses,
     and InputError without the token of `connect(control_token=…)`.
+
+    Parameters
+    ----------
+    transport : HttpTransport
+        Transport of the session.
+    token : str, Secret or None
+        Token of the venue's owner, None without one.
     """
 
     _path = "session.venue"
@@ -47,7 +54,15 @@ class ServedVenue(Suggesting):
         return ServedControls(self)
 
     def advance(self, span: Span | None = None, *, until: str | int | datetime | None = None) -> int:
-        """Let time pass by a span or until a moment, and return the new time in Unix ms. See `LocalVenue.advance`."""
+        """Let time pass by a span or until a moment, and return the new time in Unix ms. See `LocalVenue.advance`.
+
+        Parameters
+        ----------
+        span : str or timedelta, optional
+            Length of time, such as "1h" (default: see `until`).
+        until : str, int or datetime, optional
+            Time to reach instead (default: None).
+        """
         if until is not None and not isinstance(until, str):
             until = moment(until, "until")
         span = None if span is None else unit_text(span_ns(span))
@@ -61,7 +76,13 @@ class ServedVenue(Suggesting):
         return number
 
     def revert(self, snapshot: int) -> None:
-        """Restore the state of a snapshot, clock included. Later snapshots are dropped."""
+        """Restore the state of a snapshot, clock included. Later snapshots are dropped.
+
+        Parameters
+        ----------
+        snapshot : int
+            Number that `snapshot` returned.
+        """
         self._call("revert", snapshot=snapshot)
 
     def _call(self, name: str, **arguments: Any) -> Any:
@@ -87,7 +108,13 @@ class ServedVenue(Suggesting):
 
 
 class ServedControls:
-    """The controls of a served venue: each is a method. Their names are read from the venue on first use."""
+    """The controls of a served venue: each is a method. Their names are read from the venue on first use.
+
+    Parameters
+    ----------
+    venue : ServedVenue
+        The served venue.
+    """
 
     def __init__(self, venue: ServedVenue) -> None:
         self._venue = venue

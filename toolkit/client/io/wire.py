@@ -28,20 +28,55 @@ def _left(timeout: float | None) -> float | None:
 
 
 class Stream:
-    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline. Closing it wakes its reader."""
+    """A blocking stream of httpcore or httpcore2. Each step ends at the deadline. Closing it wakes its reader.
+
+    Parameters
+    ----------
+    stream : object
+        Stream of httpcore or httpcore2.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._answer: Any = None
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Return the next bytes.
+
+        Parameters
+        ----------
+        max_bytes : int
+            Most bytes to return.
+        timeout : float, optional
+            Seconds that httpcore gives the step, None for no bound (default: None).
+        """
         return self._follow(self._stream.read(max_bytes, _left(timeout)))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes.
+
+        Parameters
+        ----------
+        buffer : bytes
+            The bytes.
+        timeout : float, optional
+            Seconds that httpcore gives the step, None for no bound (default: None).
+        """
         self._begin(buffer)
         self._stream.write(buffer, _left(timeout))
 
     def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> Stream:
+        """Return the stream with encryption.
+
+        Parameters
+        ----------
+        ssl_context : object
+            Context of the ssl module.
+        server_hostname : str, optional
+            Name that the server must prove (default: None).
+        timeout : float, optional
+            Seconds that httpcore gives the step, None for no bound (default: None).
+        """
         return Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
 
     def close(self) -> None:
@@ -50,6 +85,13 @@ class Stream:
         self._stream.close()
 
     def get_extra_info(self, info: str) -> Any:
+        """Return what the inner stream says of itself.
+
+        Parameters
+        ----------
+        info : str
+            Name of the fact, as in httpcore.
+        """
         left_over = info == "is_readable" and self._answer is not None and self._answer.trailing_data[0]
         return True if left_over else self._stream.get_extra_info(info)
 
@@ -77,13 +119,40 @@ class AsyncStream(Stream):
     """Its awaited twin. The task that awaits it is cancelled at the deadline."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # type: ignore[override]
+        """Return the next bytes.
+
+        Parameters
+        ----------
+        max_bytes : int
+            Most bytes to return.
+        timeout : float, optional
+            Seconds that httpcore gives the step, None for no bound (default: None).
+        """
         return self._follow(await self._stream.read(max_bytes, timeout))
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # type: ignore[override]
+        """Send bytes.
+
+        Parameters
+        ----------
+        buffer : bytes
+            The bytes.
+        timeout : float, optional
+            Seconds that httpcore gives the step, None for no bound (default: None).
+        """
         self._begin(buffer)
         await self._stream.write(buffer, timeout)
 
     async def start_tls(self, *given: Any, **options: Any) -> AsyncStream:  # type: ignore[override]
+        """Return the stream with encryption.
+
+        Parameters
+        ----------
+        *given : object
+            Arguments of the inner stream.
+        **options : object
+            Arguments of the inner stream.
+        """
         return AsyncStream(await self._stream.start_tls(*given, **options))
 
     async def aclose(self) -> None:
@@ -91,7 +160,15 @@ class AsyncStream(Stream):
 
 
 class Backend:
-    """A network backend of httpcore or httpcore2 that makes streams of this kind."""
+    """A network backend of httpcore or httpcore2 that makes streams of this kind.
+
+    Parameters
+    ----------
+    inner : object
+        The library's own backend.
+    blocking : bool
+        Whether its streams are blocking.
+    """
 
     def __init__(self, inner: Any, blocking: bool) -> None:
         wrapped = self._blocking if blocking else self._awaited
@@ -112,6 +189,11 @@ def guard(client: Any) -> None:
     """Use these streams in a client's transports, and in those that they are wrapped around, of either library.
 
     The backend is an argument of a pool, but httpx makes the pools itself. So it is set afterwards.
+
+    Parameters
+    ----------
+    client : object
+        Client of httpx or httpx2.
     """
     for transport in _transports([getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()]):
         pool: Any = getattr(transport, "_pool", None)

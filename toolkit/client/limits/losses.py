@@ -17,7 +17,17 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Equity at a time (Unix ms), in USDC. `moved` are the transfers of that millisecond, which it holds already."""
+    """Equity at a time.
+
+    Parameters
+    ----------
+    time_ms : int
+        Time in Unix ms.
+    equity : Decimal
+        Equity in USDC.
+    moved : Decimal
+        Transfers of that millisecond in USDC, which the equity holds already.
+    """
 
     time_ms: int
     equity: Decimal
@@ -29,16 +39,33 @@ class Base:
 
     @classmethod
     def load(cls, text: str) -> Base:
-        """Return what `dump` wrote."""
+        """Return what `dump` wrote.
+
+        Parameters
+        ----------
+        text : str
+            Text of a note of the ledger.
+        """
         time_ms, equity, moved = text.split()
         return cls(int(time_ms), Decimal(equity), Decimal(moved))
 
 
 @dataclass(eq=False)
 class Losses:
-    """Reads equity and transfers. How the day began is kept in the ledger by `key`, so that a restart forgets nothing.
+    """Reads equity and transfers. How the day began is kept in the ledger, so that a restart forgets nothing.
 
     A day begins with the equity of the last check before it, or with its own first check.
+
+    Parameters
+    ----------
+    key : str
+        Name of the note in the ledger.
+    ledger : Ledger
+        Ledger of the session.
+    checks : PreTradeChecks
+        Pre-trade checks of the session, which know the account.
+    reader : callable
+        Function that returns the session's reader.
     """
 
     key: str
@@ -49,7 +76,13 @@ class Losses:
     _latest: Base | None = None
 
     def read(self, now: int) -> Flow[tuple[float, float]]:
-        """Return how far equity fell below that of the first check, and below that of the day's begin, in USDC."""
+        """Return how far equity fell below that of the first check, and below that of the day's begin, in USDC.
+
+        Parameters
+        ----------
+        now : int
+            The present in Unix ms.
+        """
         owner = yield from self.checks.account()
         stored = self.ledger.notes().get(self.key)
         day, _, kept = (stored or "").partition(" ")

@@ -35,9 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class OrderLimits:
-    """The limits (None: none) and the kill switch of one session.
+    """The limits and the kill switch of one session.
 
-    `name` (environment and signer) distinguishes the switches and the days of a shared ledger.
+    Parameters
+    ----------
+    limits : Limits or None
+        The limits, None without any.
+    name : str
+        Environment and signer, which distinguish the switches and the days of a shared ledger.
+    ledger : Ledger
+        Ledger of the session.
+    checks : PreTradeChecks
+        Pre-trade checks of the session.
+    reader : callable
+        Function that returns the session's reader.
     """
 
     limits: Limits | None
@@ -64,9 +75,20 @@ class OrderLimits:
         return f"{what} {self.name}"
 
     def switch(self, reason: str, expected: str | None = None) -> str:
-        """Turn the kill switch on (for "" off), and return the reason of before. No order is being recorded then.
+        """Turn the kill switch on or off, and return the reason of before. No order is being recorded then.
 
-        With `expected` it stays as it is where another reason was given meanwhile.
+        Parameters
+        ----------
+        reason : str
+            Why it is turned on, "" to turn it off.
+        expected : str, optional
+            Reason that must be given still. Where another one was given meanwhile, the switch stays as it is (default:
+            any).
+
+        Returns
+        -------
+        str
+            The reason of before, "" if it was off.
         """
         key = self._key("stop")
         with self._lock:
@@ -78,17 +100,47 @@ class OrderLimits:
                     return before
 
     def check_running(self, what: str) -> None:
-        """Raise LimitReached while the kill switch is on."""
+        """Raise LimitReached while the kill switch is on.
+
+        Parameters
+        ----------
+        what : str
+            What was tried, in words, for the error.
+
+        Raises
+        ------
+        LimitReached
+            While it is on.
+        """
         if reason := self.stopped:
             text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
     def record(self, intent: Intent) -> Flow[None]:
-        """Record an intent, if its orders may be sent. Raises LimitReached, and NotSent if that can't be found out."""
+        """Record an intent, if its orders may be sent.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+
+        Raises
+        ------
+        LimitReached
+            If a limit or the kill switch refuses them.
+        NotSent
+            If that can't be found out.
+        """
         yield from self._passed(intent, lambda: self.ledger.record(intent))
 
     def check(self, intent: Intent) -> Flow[None]:
-        """Raise as `record` does, and record nothing."""
+        """Raise as `record` does, and record nothing.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        """
         yield from self._passed(intent, None)
 
     def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:

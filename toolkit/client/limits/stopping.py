@@ -55,15 +55,30 @@ class StopFlows:
     def stop_all(self, *, flatten: bool = False, vault_address: str | None = None) -> Flow[pd.DataFrame]:
         """End all parent orders, live runs and orders, with `flatten` close all positions, and return what happened.
 
-        flatten: close the positions with reduce-only market orders, within the default slippage (default: False).
-        vault_address: the vault whose orders and positions are meant (default: the account's).
+        During the call only orders that reduce are accepted. Afterwards you can trade again, unless
+        `limits.stop(reason)` was called. A step that fails raises nothing: its row says why.
 
-        Columns: kind (parent order, run, order, position, request), id, symbol, side, quantity (base units, NaN where
-        there is none), outcome (ENDED, CANCELED, CLOSED, LEFT, UNKNOWN), message. LEFT is still there. UNKNOWN could
-        not be found out: call again, or `resolve()`. During the call only orders that reduce are accepted. Afterwards
-        you can trade again, unless `limits.stop(reason)` was called. A step that fails raises nothing: its row says
-        why.
+        Parameters
+        ----------
+        flatten : bool, optional
+            True closes the positions with reduce-only market orders, within the default slippage (default: False).
+        vault_address : str, optional
+            Vault whose orders and positions are meant (default: the account's).
 
+        Returns
+        -------
+        DataFrame
+            One row for each thing that was ended or closed, or could not be.
+
+            - kind: parent order, run, order, position or request
+            - id, symbol, side: string
+            - quantity: float64, base units, NaN where there is none
+            - outcome: ENDED, CANCELED, CLOSED, LEFT or UNKNOWN. LEFT is still there. UNKNOWN could not be found out:
+              call again, or `resolve()`
+            - message: string
+
+        Examples
+        --------
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.stop_all(flatten=True)[["kind", "symbol", "quantity", "outcome"]]
                kind   symbol  quantity outcome
@@ -96,11 +111,29 @@ class LimitFlows(SessionPart):
     def stop(self, reason: str) -> Flow[pd.DataFrame]:
         """Switch trading off: end parent orders, live runs and orders, and refuse new ones until `resume()`.
 
-        reason: why, in your words. Every refusal repeats it.
-
         Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
-        holds in every session of the same agent and ledger, and after a restart. Returns the table of `stop_all`.
-        Raises InputError without a reason.
+        holds in every session of the same agent and ledger, and after a restart.
+
+        Parameters
+        ----------
+        reason : str
+            Why, in your words. Every refusal repeats it.
+
+        Returns
+        -------
+        DataFrame
+            The table of `stop_all`.
+
+        Raises
+        ------
+        InputError
+            Without a reason.
+
+        Examples
+        --------
+        >>> _ = session.limits.stop("lost the feed")
+        >>> session.limits.stopped
+        'lost the feed'
         """
         if not isinstance(reason, str) or not reason.strip():
             raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
@@ -110,7 +143,15 @@ class LimitFlows(SessionPart):
 
     @flow
     def resume(self) -> Flow[None]:
-        """Allow new orders again. Ended orders and runs stay ended."""
+        """Allow new orders again. Ended orders and runs stay ended.
+
+        Examples
+        --------
+        >>> _ = session.limits.stop("lost the feed")
+        >>> session.limits.resume()
+        >>> session.limits.stopped
+        ''
+        """
         yield from _blocking(partial(self._session._limits.switch, ""))
 
     def __repr__(self) -> str:
@@ -125,7 +166,17 @@ def _blocking(call: Callable[[], object]) -> Flow[None]:
 
 
 class Stop:
-    """One pass of the flow: it ends, cancels and closes, and collects the rows of its report."""
+    """One pass of the flow: it ends, cancels and closes, and collects the rows of its report.
+
+    Parameters
+    ----------
+    session : object
+        Session that is stopped.
+    flatten : bool
+        Whether positions are closed.
+    vault : str or None
+        Address of the vault whose orders are meant, None for the account.
+    """
 
     def __init__(self, session: Any, flatten: bool, vault: str | None) -> None:
         self._session = session

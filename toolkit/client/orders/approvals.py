@@ -56,13 +56,31 @@ class PermissionFlows(ActingPart):
     ) -> Flow[pd.DataFrame]:
         """Return who may act for this account: one row per agent, builder authorisation and vault.
 
-        `ended` includes those that were revoked or have expired. The published query of authorisations needs the
-        builder's address. Where a venue refuses it without one, the builders in `builders` and those in this session's
-        ledger are queried, and `frame.attrs["complete"]` is False.
+        The published query of authorisations needs the builder's address. Where a venue refuses it without one, the
+        builders in `builders` and those in this session's ledger are queried, and `frame.attrs["complete"]` is False.
 
-        Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
-        builder, the vault's leader), may (a description), since, until, max_fee_rate (ratio), status. A status is
-        ACTIVE, REVOKED, EXPIRED, OPEN or CLOSED. Times are datetime64[ms, UTC], the rate float64, the others string.
+        Parameters
+        ----------
+        ended : bool, optional
+            True includes those that were revoked or have expired (default: False).
+        builders : iterable of str, optional
+            Addresses of builders to query (default: none).
+        index : str, optional
+            Column that becomes the index (default: none).
+
+        Returns
+        -------
+        DataFrame
+            Times are datetime64[ms, UTC].
+
+            - kind: agent, builder or vault
+            - name: string
+            - address: string, of the agent wallet, the builder's agent or the vault
+            - of: string, address of the builder or of the vault's leader
+            - may: string, a description
+            - since, until: datetime64[ms, UTC]
+            - max_fee_rate: float64, a ratio
+            - status: ACTIVE, REVOKED, EXPIRED, OPEN or CLOSED
         """
         account: str = yield from self._account()
         from ..reads.frames import indexed, typed
@@ -78,11 +96,28 @@ class PermissionFlows(ActingPart):
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End an agent's approval or a builder's authorisation, and return the last receipt. Signed by: Master.
 
-        who: name or address of the agent, or either address of the builder. Names are case-sensitive.
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
+        An address that was approved under several names loses all of them, with one request each.
 
-        An address that was approved under several names loses all of them, with one request each. Raises InputError
-        when no active agent or builder has that name or address.
+        Parameters
+        ----------
+        who : str
+            Name or address of the agent, or either address of the builder. Names are case-sensitive.
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        InputError
+            When no active agent or builder has that name or address.
+
+        Examples
+        --------
+        >>> session.permissions.revoke("toolkit").status
+        'ACCEPTED'
         """
         table: pd.DataFrame = yield from subflow(self.__call__)
         active = [row for row in records(table) if row["status"] == "ACTIVE"]
@@ -112,12 +147,31 @@ class PermissionFlows(ActingPart):
     ) -> Flow[Receipt]:
         """Let a builder's agent wallet place orders for this account. Signed by: Trader master.
 
-        builder, agent: addresses of the builder and of its agent wallet.
-        max_fee_rate: largest fee, a ratio of each fill's value.
-        validity_seconds: seconds until it expires (default: 0, which is 7 days).
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-
         It replaces an earlier authorisation. Source: docs/published.md, "Exchange API".
+
+        Parameters
+        ----------
+        builder : str
+            Address of the builder.
+        agent : str
+            Address of its agent wallet.
+        max_fee_rate : int, str, Decimal or float
+            Largest fee, a ratio of each fill's value.
+        validity_seconds : int, optional
+            Seconds until it expires (default: 0, which is 7 days).
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> other = toolkit.connect(venue=session.venue, account=1)
+        >>> _ = other.exchange.register_builder("builders")
+        >>> session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005").status
+        'ACCEPTED'
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
         action = "approve_agent_to_builder"
@@ -127,7 +181,22 @@ class PermissionFlows(ActingPart):
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End this account's active builder authorisation. Signed by: Trader master.
 
-        `expiry_after` is the Unix ms after which the venue refuses it (default: in a minute, None: never).
+        Parameters
+        ----------
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> other = toolkit.connect(venue=session.venue, account=1)
+        >>> _ = other.exchange.register_builder("builders")
+        >>> _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005")
+        >>> session.permissions.end_builder().status
+        'ACCEPTED'
         """
         return (yield from self._act("revoke_agent_to_builder", expiry_after=expiry_after))
 
@@ -195,8 +264,21 @@ class BuilderFlows(ActingPart):
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Register this wallet's master as a builder, once. Signed by: Builder master.
 
-        `name` is its public name, and `expiry_after` the Unix ms after which the venue refuses it (default: in a
-        minute).
+        Parameters
+        ----------
+        name : str
+            Its public name.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> toolkit.Builder(session).register("builders").status
+        'ACCEPTED'
         """
         return (yield from self._act("register_builder", name, expiry_after=expiry_after))
 
@@ -204,8 +286,24 @@ class BuilderFlows(ActingPart):
     def traders(self, *, ended: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the authorisations of this builder, newest first, one row per trader and agent.
 
-        `ended` includes revoked and expired ones (default: False). `index` names the column that becomes the index
-        (default: none). Columns as in `help(session.info.builder_agents)`.
+        Parameters
+        ----------
+        ended : bool, optional
+            True includes those that were revoked or have expired (default: False).
+        index : str, optional
+            Column that becomes the index (default: none).
+
+        Returns
+        -------
+        DataFrame
+            Columns as in `help(session.info.builder_agents)`.
+
+        Examples
+        --------
+        >>> builder = toolkit.Builder(session)
+        >>> _ = builder.register("builders")
+        >>> len(builder.traders())
+        0
         """
         builder: str = yield from self._session._account()
         return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
@@ -222,13 +320,32 @@ class BuilderFlows(ActingPart):
     ) -> Flow[Receipt]:
         """Check, sign and send an order for the trader who authorised this wallet's agent. Signed by: Builder agent.
 
-        order: an Order or a Bracket of `toolkit.orders`.
-        fee_rate: fee that the trader pays to the builder, a ratio of each fill's value.
-        builder: address of the builder's master (default: this session's account).
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-        vault_address: vault to trade for (default: the trader's account).
+        Errors are those of `session.place`.
 
-        Raises as `session.place` does.
+        Parameters
+        ----------
+        order : Order or Bracket
+            An Order or a Bracket of `toolkit.orders`.
+        fee_rate : int, str, Decimal or float
+            Fee that the trader pays to the builder, a ratio of each fill's value.
+        builder : str, optional
+            Address of the builder's master (default: this session's account).
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address : str, optional
+            Address of the vault to trade for (default: the trader's account).
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> other = toolkit.connect(venue=session.venue, account=1)
+        >>> _ = other.exchange.register_builder("builders")
+        >>> _ = session.permissions.allow_builder(other.account, other.wallet.agent, "0.0005")
+        >>> toolkit.Builder(other).place(orders.market("BTCUSDC", "BUY", "0.01"), "0.0005").status
+        'FILLED'
         """
         session = self._session
         session._check_orders([order])
@@ -243,7 +360,15 @@ class BuilderFlows(ActingPart):
 
 def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
     """Return the rows that `revoke(who)` ends: the active agent of exactly that name, else the active agents and
-    builders with that address in any spelling."""
+    builders with that address in any spelling.
+
+    Parameters
+    ----------
+    table : iterable of mapping
+        Rows of the permissions, by column.
+    who : str
+        Name or address.
+    """
     rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
     named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
     address = str(who).lower()

@@ -61,8 +61,28 @@ Confirm = bool | Callable[[str], bool] | None
 class Prepared:
     """An unsigned action with everything that its signature will cover. Made by `session.intents.prepare`.
 
-    `payload` is the action in wire names, with client ids. `nonce`, `expiry_after` and `created` are Unix ms. `signer`
-    is the address of the key that will sign.
+    Attributes
+    ----------
+    environment : Environment
+        Environment whose venue it is for.
+    account : str
+        Address of the master.
+    signer : str
+        Address of the key that will sign.
+    role : {"agent", "master"}
+        Which key that is.
+    payload : mapping
+        The action in wire names, with client ids.
+    nonce : int
+        Nonce, Unix ms.
+    expiry_after : int or None
+        Unix ms after which the venue refuses it, None for never.
+    vault_address : str or None
+        Vault to act for, None for the account.
+    client_ids : tuple of int
+        Client ids of its orders.
+    created : int
+        When it was made, Unix ms.
     """
 
     environment: Environment
@@ -89,6 +109,13 @@ class Sender:
 
     KeyboardInterrupt can arrive before an entry of `Delivery._senders` is removed, so `is_busy_elsewhere` checks
     liveness instead of relying on that cleanup.
+
+    Parameters
+    ----------
+    thread : Thread
+        The thread.
+    task : Task or None
+        The task, None outside of an event loop.
     """
 
     thread: threading.Thread
@@ -117,18 +144,73 @@ class Gate(Protocol):
     """The part of its session's limits that a Delivery uses. See `client.limits.order_limits`."""
 
     def record(self, intent: Intent) -> Flow[None]:
-        """Record an intent whose orders may be sent. Raises LimitReached for others, and records nothing."""
+        """Record an intent whose orders may be sent.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+
+        Raises
+        ------
+        LimitReached
+            For others, of which nothing is recorded.
+        """
 
     def check(self, intent: Intent) -> Flow[None]:
-        """Raise as `record` does, and record nothing."""
+        """Raise as `record` does, and record nothing.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        """
 
     def check_running(self, what: str) -> None:
-        """Raise LimitReached while trading is stopped."""
+        """Raise LimitReached while trading is stopped.
+
+        Parameters
+        ----------
+        what : str
+            What was tried, in words, for the error.
+
+        Raises
+        ------
+        LimitReached
+            While it is stopped.
+        """
 
 
 @dataclass(slots=True)
 class Delivery:
-    """Delivers the actions of one wallet to one environment."""
+    """Delivers the actions of one wallet to one environment.
+
+    Parameters
+    ----------
+    environment : Environment
+        Environment of the session.
+    wallet : Wallet or None
+        The keys, None to read only.
+    account : callable
+        Flow that finds the master's address.
+    ledger : Ledger
+        Where intents are recorded.
+    nonces : callable
+        Function that returns the source of nonces of a signer.
+    limiter : RateLimiter
+        Limits of requests.
+    confirm : bool or callable, optional
+        Whether writes on Mainnet are confirmed: True, a function that confirms each, or None (default: None).
+    retry : Retry, optional
+        How often and when a query is repeated (default: `RETRY`).
+    expiry_ms : int, optional
+        Lifetime of a signed action in ms (default: `DEFAULT_EXPIRY_MS`).
+    settle_timeout : float, optional
+        Longest wait for the execution of what was submitted, in seconds (default: `SETTLE_SECONDS`).
+    clock_skew : callable, optional
+        Function that returns this machine's clock minus the venue's in ms, None if it is not known (default: not
+        known).
+    """
 
     environment: Environment
     wallet: Wallet | None
@@ -159,9 +241,35 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action in wire names, and return the receipt of what the venue accepted.
 
-        Raises WalletError, CheckFailed, MalformedRequest or LimitReached before anything is recorded, and NotSent when
-        the request did not leave this machine. Raises ExchangeError when the venue refuses, and OutcomeUnknown without
-        a response (`resolve` settles it).
+        Parameters
+        ----------
+        payload : mapping
+            The action in wire names.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute where the action carries it). None: never.
+        vault_address : str, optional
+            Address of the vault to act for (default: the account).
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        WalletError
+            Without the key that signs it, before anything is recorded.
+        CheckFailed
+            For orders that break a pre-trade rule, before anything is recorded.
+        MalformedRequest
+            For a broken field, before anything is recorded.
+        LimitReached
+            If a limit refuses it, before anything is recorded.
+        NotSent
+            When the request did not leave this machine.
+        ExchangeError
+            When the venue refuses.
+        OutcomeUnknown
+            Without a response. `resolve` settles it.
         """
         yield from self._check(payload, vault_address)
         self.require_confirmation(payload)
@@ -184,9 +292,16 @@ class Delivery:
         return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
-        """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.
+        """Record, sign and send what `prepare` returned.
 
         Raises as `submit` does. Sending it a second time is refused, because a nonce is used once.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            What `prepare` returned.
+        confirmed : bool, optional
+            Whether a person has just confirmed exactly this (default: False).
         """
         errors.require(prepared, Prepared, "prepared", "what session.prepare returned")
         if not confirmed:
@@ -198,7 +313,25 @@ class Delivery:
     ) -> Flow[Prepared]:
         """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
-        Raises WalletError without the key it needs, CheckFailed, MalformedRequest and LimitReached.
+        Parameters
+        ----------
+        payload : mapping
+            The action in wire names.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+        vault_address : str, optional
+            Address of the vault to act for (default: the account).
+
+        Raises
+        ------
+        WalletError
+            Without the key that it needs.
+        CheckFailed
+            For orders that break a pre-trade rule.
+        MalformedRequest
+            For a broken field.
+        LimitReached
+            If a limit refuses it.
         """
         yield from self._check(payload, vault_address)
         prepared = yield from self._prepare(payload, expiry_after, vault_address)
@@ -335,7 +468,19 @@ class Delivery:
         return (yield from self._reconciler.give_up(intent, failure, in_doubt))
 
     def take_records(self, channel: str, owner: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
-        """Settle submitted requests of this account whose outcome new records of a channel of the feed show."""
+        """Settle submitted requests of this account whose outcome new records of a channel of the feed show.
+
+        Parameters
+        ----------
+        channel : str
+            Name of the channel.
+        owner : str
+            Address whose records they are.
+        items : sequence of mapping
+            The records, in wire names.
+        now : int
+            The present in Unix ms.
+        """
         if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
             return
         submitted: list[Intent] = []
@@ -351,8 +496,15 @@ class Delivery:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
         The venue is queried by the orders' client ids, else by the nonce. If it does not have a request, the identical
-        bytes are sent again. `resend` None does so while it is safe: the request expires, or is under a minute old.
-        True always sends again, False only queries. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
+        bytes are sent again. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
+
+        Parameters
+        ----------
+        ids : iterable of str, optional
+            Ids of the intents (default: all that are unknown).
+        resend : bool, optional
+            True always sends again, False only queries (default: it is sent again while it is safe). It is safe while
+            the request expires, or is under a minute old.
         """
         self.require_open("resolve")
         with suppress(errors.WalletError, errors.TransportError, errors.ExchangeError):
@@ -416,14 +568,36 @@ class Delivery:
             self.ledger.close()
 
     def require_open(self, what: str) -> None:
-        """Raise SessionClosed for a closed session."""
+        """Raise SessionClosed for a closed session.
+
+        Parameters
+        ----------
+        what : str
+            What was tried, in words, for the error.
+
+        Raises
+        ------
+        SessionClosed
+            If the session is closed.
+        """
         check_process(self._process, "this session")
         if self.closed:
             message = f"{what}: this session is closed, so nothing was sent. toolkit.connect(…) opens another"
             raise errors.SessionClosed(message)
 
     def require_confirmation(self, payload: Mapping[str, Any]) -> None:
-        """Raise LimitReached on Mainnet unless the user has confirmed, or confirms now."""
+        """Raise LimitReached on Mainnet unless the user has confirmed, or confirms now.
+
+        Parameters
+        ----------
+        payload : mapping
+            The action in wire names.
+
+        Raises
+        ------
+        LimitReached
+            Without a confirmation.
+        """
         if not self.environment.is_mainnet or self.confirm is True:
             return
         if callable(self.confirm):
@@ -472,6 +646,13 @@ def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, A
 
     Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be queried later. They
     stay below 2^53, which every JSON reader keeps exactly.
+
+    Parameters
+    ----------
+    payload : mapping
+        The action in wire names.
+    nonce : int
+        Nonce of the action.
     """
     name = "order" if payload.get("type") == "placeBuilderOrder" else "orders"
     given = [payload.get(name)] if name == "order" else payload.get(name)
@@ -485,16 +666,36 @@ def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, A
 
 
 def role_of(action: Action) -> Role:
-    """Return which key signs an action."""
+    """Return which key signs an action.
+
+    Parameters
+    ----------
+    action : Action
+        Declaration of the action.
+    """
     return "agent" if action.signed_by_agent else "master"
 
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:
-    """Return whether repeating the identical bytes can't surprise: they expire, or are recent."""
+    """Return whether repeating the identical bytes can't surprise: they expire, or are recent.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    now : int
+        The present in Unix ms.
+    """
     return intent.expiry_after is not None or now <= intent.resend_until
 
 
 def describe(payload: Mapping[str, Any]) -> str:
-    """Return a one-line description of an action for a confirmation: its type and fields."""
+    """Return a one-line description of an action for a confirmation: its type and fields.
+
+    Parameters
+    ----------
+    payload : mapping
+        The action in wire names.
+    """
     fields = ", ".join(f"{name} {value}" for name, value in payload.items() if name not in ("type", "dexChain"))
     return f"{payload.get('type')} {fields}".rstrip()

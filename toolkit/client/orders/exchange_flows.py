@@ -21,7 +21,8 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting, bound
-from ...worked_examples import add_examples, examples_of
+from ...worked_examples import examples_of
+from ..io.docstrings import described, parameter, section
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
 from .delivery import Delivery
@@ -50,7 +51,19 @@ _PRODUCT_FIELD = "symbolCode"
 
 
 class ExchangeFlows(Suggesting):
-    """The flows of Exchange and AsyncExchange. Those of the actions are added below this class."""
+    """The flows of Exchange and AsyncExchange. Those of the actions are added below this class.
+
+    Parameters
+    ----------
+    driver : Driver or AsyncDriver
+        Runs the flows.
+    environment : Environment
+        Environment of the session.
+    delivery : Delivery
+        Delivers the actions.
+    catalogue : Catalogue
+        The venue's products.
+    """
 
     def __init__(
         self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery, catalogue: Catalogue
@@ -65,14 +78,25 @@ class ExchangeFlows(Suggesting):
     def send(
         self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Sign and send an action given in wire names, as it is published. Returns the Receipt.
+        """Sign and send an action given in wire names, as it is published. Raises as the methods of the actions do.
 
-        payload: the action, a mapping with its `type`.
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute where the action carries it, None:
-            never).
-        vault_address: vault to act for (default: the account).
+        Parameters
+        ----------
+        payload : mapping
+            The action, a mapping with its `type`.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute where the action carries it). None: never.
+        vault_address : str, optional
+            Vault to act for (default: the account).
 
-        Raises as the methods of the actions do.
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status
+        'ACCEPTED'
         """
         return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
@@ -80,9 +104,23 @@ class ExchangeFlows(Suggesting):
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Revoke the agent approved under a name: approveAgent with the zero address and validitySeconds 0.
 
-        `agent_name` is that name (default: "toolkit"), and `expiry_after` the Unix ms after which the venue refuses it
-        (default: in a minute). Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md,
-        "Signatures".
+        Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md, "Signatures".
+
+        Parameters
+        ----------
+        agent_name : str, optional
+            Name of the agent (default: "toolkit").
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> session.exchange.revoke_agent("toolkit").status
+        'ACCEPTED'
         """
         values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
         return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
@@ -162,7 +200,20 @@ class ExchangeFlows(Suggesting):
 
 
 def python_name(field: str, action: str) -> str:
-    """Return the name of an argument of an action's method, a wire name in Python's spelling: ordPx → ord_px."""
+    """Return the name of an argument of an action's method, a wire name in Python's spelling.
+
+    Parameters
+    ----------
+    field : str
+        Wire name of the field.
+    action : str
+        Type of the action.
+
+    Examples
+    --------
+    >>> python_name("ordPx", "placeOrder")
+    'ord_px'
+    """
     if field == _PRODUCT_FIELD:
         return "symbol"
     return _NAMES.get(action, {}).get(field) or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), field)
@@ -244,29 +295,48 @@ def _annotation(entry: Field, action: Action) -> str:
 
 
 def _docstring(action: Action, entries: list[Field]) -> str:
-    lines = [action.summary, ""]
-    for entry in entries:
-        known = _DEFAULTS.get(action.type, {}).get(entry.name)
-        words = [_accepts(entry), *([entry.note] if entry.note else [])]
-        default = "" if known is None else f" (default: {known!r})"
-        lines.append(f"{python_name(entry.name, action.type)}: {', '.join(words)}{default}")
-        if isinstance(entry.rule, Items | Object):
-            item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
-            lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
+    defaults = _DEFAULTS.get(action.type, {})
+    parameters = [_parameter_entry(action, entry, defaults) for entry in entries]
     if action.expiry:
-        lines.append("expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never)")
+        text = "Unix ms after which the venue refuses it (default: in a minute). None: never"
+        parameters.append(parameter("expiry_after", "int | None", text, optional=True))
     if action.vault:
-        lines.append(f"vault_address: vault to act for{'' if action.vault_required else ' (default: the account)'}")
+        needed = action.vault_required
+        text = f"Address of the vault to act for{'' if needed else ' (default: the account)'}"
+        parameters.append(parameter("vault_address", "str", text, optional=not needed))
     signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
-    lines += [
+    lines = [
+        action.summary,
         "",
-        f"Signed by: {action.signer} ({signed}). Returns a Receipt.",
-        "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
-        "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
-        'Source: docs/published.md, "Exchange API".',
-        *examples_of("Exchange").get(action.method, ()),
+        f'Signed by: {action.signer} ({signed}). Source: docs/published.md, "Exchange API".',
+        *section("Parameters", parameters),
+        *section("Returns", [["Receipt"]]),
+        *section("Raises", [described(name, text) for name, text in _RAISES.items()]),
     ]
+    if examples := examples_of("Exchange").get(action.method, ())[1:]:
+        lines += section("Examples", [examples])
     return "\n".join(lines)
+
+
+_RAISES = {
+    "WalletError": "Without the key that signs it",
+    "MalformedRequest": "For a broken field",
+    "ExchangeError": "When the venue refuses",
+    "NotSent": "When it did not leave this machine",
+    "OutcomeUnknown": "Without an answer. `session.resolve()` settles it",
+}
+
+
+def _parameter_entry(action: Action, field: Field, defaults: Mapping[str, Any]) -> list[str]:
+    text = ", ".join([_accepts(field), *([field.note] if field.note else [])])
+    if (default := defaults.get(field.name)) is not None:
+        text += f" (default: {json.dumps(default)})"
+    rule = field.rule.item if isinstance(field.rule, Items) else field.rule
+    items = [f"`{one.name}`: {one.rule.accepts}{_needed(one)}" for one in getattr(rule, "fields", ())]
+    optional = not field.required or field.name in defaults
+    return parameter(
+        python_name(field.name, action.type), _annotation(field, action), text, optional=optional, items=items
+    )
 
 
 def _accepts(entry: Field) -> str:
@@ -281,6 +351,5 @@ def _needed(field: Field) -> str:
     return " (required)" if field.required else ""
 
 
-add_examples(ExchangeFlows, ExchangeFlows.__name__)
 for _action in ACTIONS.values():
     setattr(ExchangeFlows, _action.method, trading_flow(_method(_action)))

@@ -63,9 +63,46 @@ _NEXT = {
 class Intent:
     """One request to the venue, from the decision to its outcome.
 
-    `payload` is the action as it is signed, `payload_hash` the SHA-256 of its canonical JSON, `body` the signed bytes
-    (None before signing), `client_ids` the clOrdIds of its orders. `created`, `updated` and `expiry_after` are Unix ms.
-    `code`, `message` and `data` are the venue's response, or what else is known of the outcome.
+    Parameters
+    ----------
+    id : str
+        Id, made of environment, signer and nonce.
+    environment : str
+        Label of the environment.
+    account : str
+        Address of the master.
+    signer : str
+        Address of the key that signs.
+    action : str
+        Type of the action.
+    nonce : int
+        Nonce of the request.
+    expiry_after : int or None
+        Unix ms after which the venue refuses it, None for never.
+    vault_address : str or None
+        Vault to act for, None for the account.
+    client_ids : tuple of int
+        Client ids (clOrdIds) of its orders.
+    payload : mapping, optional
+        The action as it is signed.
+    payload_hash : str
+        SHA-256 of its canonical JSON, in hex.
+    created : int
+        When it was made, Unix ms.
+    updated : int
+        When it changed last, Unix ms.
+    state : IntentState, optional
+        State (default: PREPARED).
+    attempts : int, optional
+        How often it was sent (default: 0).
+    body : bytes, optional
+        The signed bytes (default: None, it is not signed).
+    code : int, optional
+        The venue's code, or None (default: None).
+    message : str, optional
+        The venue's message, or what else is known of the outcome (default: "").
+    data : mapping, optional
+        `data` of the venue's response (default: None).
     """
 
     id: str
@@ -105,8 +142,18 @@ class Proof:
 
     It is made where evidence is checked, in `outcome` and `reconciliation`: a transaction with the request's signer and
     nonce, or order rows that echo owner and client id. A refusal is also proved if the venue was queried and did not
-    have the request, or if nothing left this machine (`code` None). `code` is that of a response, 0 if all was
-    accepted. Under another code one of several orders may be accepted. `data` has the shape of a response's `data`.
+    have the request, or if nothing left this machine.
+
+    Parameters
+    ----------
+    accepted : bool
+        Whether the request was accepted. Under a code other than 0 one of several orders may be.
+    code : int or None
+        Code of the response, 0 if all was accepted. None if nothing left this machine.
+    message : str
+        The venue's message, or what proves the outcome.
+    data : mapping, optional
+        In the shape of a response's `data` (default: None).
     """
 
     accepted: bool
@@ -115,14 +162,40 @@ class Proof:
     data: Mapping[str, Any] | None = None
 
     def state(self, before: IntentState) -> IntentState:
-        """Return the final state that it leads to."""
+        """Return the final state that it leads to.
+
+        Parameters
+        ----------
+        before : IntentState
+            State of the intent so far.
+        """
         if self.accepted:
             return IntentState.ACCEPTED
         return IntentState.FAILED if before is IntentState.SUBMITTED else IntentState.REJECTED
 
 
 class Changes(TypedDict, total=False):
-    """The fields that may change in an open intent. `proof` settles it, `expected` is the state it must have before."""
+    """The fields that may change in an open intent.
+
+    Parameters
+    ----------
+    expected : IntentState or None
+        State that it must have before.
+    proof : Proof or None
+        Settles it.
+    state : IntentState
+        Its new state.
+    attempts : int
+        How often it was sent.
+    body : bytes
+        The signed bytes.
+    code : int or None
+        The venue's code.
+    message : str
+        The venue's message.
+    data : mapping or None
+        `data` of the venue's response.
+    """
 
     expected: IntentState | None
     proof: Proof | None
@@ -135,7 +208,17 @@ class Changes(TypedDict, total=False):
 
 
 def intent_id(environment: str, signer: str, nonce: int) -> str:
-    """Return the id of an intent. A signer uses a nonce once, so the three are unique."""
+    """Return the id of an intent. A signer uses a nonce once, so the three are unique.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    signer : str
+        Address of the key that signs.
+    nonce : int
+        Nonce of the request.
+    """
     return f"{environment}-{signer[2:10].lower()}-{nonce}"
 
 
@@ -143,12 +226,24 @@ IDS_PER_NONCE = 1_000
 
 
 def has_fresh_ids(intent: Intent) -> bool:
-    """Return whether the client ids were made of the nonce, so that they never named anything else."""
+    """Return whether the client ids were made of the nonce, so that they never named anything else.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
     return bool(intent.client_ids) and all(number // IDS_PER_NONCE == intent.nonce for number in intent.client_ids)
 
 
 def payload_hash(payload: Mapping[str, Any]) -> str:
-    """Return the SHA-256 (hex) of the payload's canonical JSON."""
+    """Return the SHA-256 (hex) of the payload's canonical JSON.
+
+    Parameters
+    ----------
+    payload : mapping
+        The action in wire names.
+    """
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -157,24 +252,78 @@ class Ledger(Protocol):
     """Storage of intents. All methods may be called from any thread."""
 
     def record(self, intent: Intent) -> None:
-        """Add a new intent. Raises ToolkitError for an id that exists."""
+        """Add a new intent.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+
+        Raises
+        ------
+        ToolkitError
+            For an id that exists.
+        """
 
     def update(self, id: str, now: int, **changes: Unpack[Changes]) -> Intent:
-        """Change an intent, or settle it by a proof, and return it. Raises ToolkitError for what is not allowed.
+        """Change an intent, or settle it by a proof, and return it. Check and change are atomic.
 
-        With `expected` any transition from another state is not allowed. Check and change are atomic.
+        Parameters
+        ----------
+        id : str
+            Id of the intent.
+        now : int
+            The present in Unix ms.
+        **changes : Changes
+            The changes. With `expected` any transition from another state is not allowed.
+
+        Raises
+        ------
+        ToolkitError
+            For what is not allowed.
         """
 
     def get(self, id: str) -> Intent:
-        """Return an intent. Raises ToolkitError for an unknown id."""
+        """Return an intent.
+
+        Parameters
+        ----------
+        id : str
+            Id of the intent.
+
+        Raises
+        ------
+        ToolkitError
+            For an unknown id.
+        """
 
     def all(self, states: Iterable[IntentState] | None = None, newest: int | None = None) -> list[Intent]:
-        """Return the intents in these states (default: all), oldest first, of many, only the `newest` so many."""
+        """Return intents, oldest first.
+
+        Parameters
+        ----------
+        states : iterable of IntentState, optional
+            Only those in these states (default: all).
+        newest : int, optional
+            Only the newest so many (default: all).
+        """
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
-        """Set a text that is kept with the intents, from `before` to `after` (None: there is none).
+        """Set a text that is kept with the intents. Check and change are atomic.
 
-        Returns False, and changes nothing, when it is not `before` any more. Check and change are atomic.
+        Parameters
+        ----------
+        name : str
+            Name of the text.
+        before : str or None
+            Text of before, None for none.
+        after : str or None
+            New text, None for none.
+
+        Returns
+        -------
+        bool
+            False, and nothing is changed, when it is not `before` any more.
         """
 
     def notes(self) -> dict[str, str]:
@@ -185,9 +334,21 @@ class Ledger(Protocol):
 
 
 def changed(intent: Intent, now: int, changes: Changes) -> Intent:
-    """Return the intent after `changes`, or settled by a proof.
+    """Return the intent after some changes, or settled by a proof.
 
-    Raises ToolkitError for a step back, a second signature, and an end without a proof.
+    Parameters
+    ----------
+    intent : Intent
+        Intent of before.
+    now : int
+        The present in Unix ms.
+    changes : Changes
+        The changes.
+
+    Raises
+    ------
+    ToolkitError
+        For a step back, a second signature, and an end without a proof.
     """
     found: dict[str, Any] = dict(changes)
     expected, proof = found.pop("expected", None), found.pop("proof", None)
@@ -209,7 +370,13 @@ def changed(intent: Intent, now: int, changes: Changes) -> Intent:
 
 
 class MemoryLedger(Ledger):
-    """Intents in memory: all open ones, and the last `keep` settled ones."""
+    """Intents in memory: all open ones, and the last settled ones.
+
+    Parameters
+    ----------
+    keep : int, optional
+        Number of settled ones that are kept (default: 100,000).
+    """
 
     def __init__(self, keep: int = 100_000) -> None:
         self._intents: dict[str, Intent] = {}
@@ -286,7 +453,15 @@ FRAME = {
 
 
 def frame(intents: Iterable[Intent], index: str | None = "intent") -> pd.DataFrame:
-    """Return intents as a DataFrame with the columns of FRAME, oldest first."""
+    """Return intents as a DataFrame with the columns of FRAME, oldest first.
+
+    Parameters
+    ----------
+    intents : iterable of Intent
+        Intents, oldest first.
+    index : str, optional
+        Column that becomes the index (default: "intent").
+    """
     from ..reads.frames import indexed, typed
 
     rows = [

@@ -66,10 +66,21 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
 class SqliteLedger(Ledger):
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
-    Every change is its own durable transaction (write-ahead log, full synchronisation). The file holds signed
-    requests, never keys. It is created readable by its owner only. It is closed when the ledger is garbage-collected.
-    Each entry has a checksum: a damaged one is left out of `all` with a warning, and `get` raises StoredFileError.
-    Raises InputError for a file that can't be used, StoredFileError for a damaged one and another version's.
+    Every change is its own durable transaction (write-ahead log, full synchronisation). The file holds signed requests,
+    never keys. It is created readable by its owner only. It is closed when the ledger is garbage-collected. Each entry
+    has a checksum: a damaged one is left out of `all` with a warning, and `get` raises StoredFileError.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Path of the file, which is made if it is missing.
+
+    Raises
+    ------
+    InputError
+        For a file that can't be used.
+    StoredFileError
+        For a damaged one and another version's.
     """
 
     path: Path
@@ -120,7 +131,18 @@ class SqliteLedger(Ledger):
             raise ToolkitError(message)
 
     def record(self, intent: Intent) -> None:
-        """See Ledger. Raises ToolkitError when the file was deleted meanwhile."""
+        """See Ledger.
+
+        Parameters
+        ----------
+        intent : Intent
+            New intent.
+
+        Raises
+        ------
+        ToolkitError
+            Also when the file was deleted meanwhile.
+        """
         self._check_present()
         cells = _cells(intent)
         with self._lock, self._translated_errors():
@@ -212,7 +234,13 @@ class SqliteLedger(Ledger):
 
 
 class AccountLedger(SqliteLedger):
-    """The SqliteLedger of an account, in a file that `path` names. Opened when it is first used."""
+    """The SqliteLedger of an account. Opened when it is first used.
+
+    Parameters
+    ----------
+    path : callable
+        Function that returns the path of the file.
+    """
 
     def __init__(self, path: Callable[[], Path]) -> None:
         self._lock = threading.RLock()
@@ -249,7 +277,15 @@ class AccountLedger(SqliteLedger):
 
 
 def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountLedger:
-    """Return the ledger of an account (`who`, an address) in an environment, in the user's data folder."""
+    """Return the ledger of an account in an environment, in the user's data folder.
+
+    Parameters
+    ----------
+    environment : Environment
+        Environment of the session.
+    who : callable
+        Function that returns the address of the account.
+    """
 
     def path() -> Path:
         # Venues that are served elsewhere than at the preset's address have files of their own.
@@ -368,7 +404,13 @@ def _intent(row: tuple[Any, ...]) -> Intent:
 
 
 def open_ledger(where: Ledger | str | os.PathLike[str] | None) -> Ledger:
-    """Return a ledger for the `intents` argument of `connect`: None is memory, a path is a SQLite file."""
+    """Return a ledger for the `intents` argument of `connect`.
+
+    Parameters
+    ----------
+    where : Ledger, str, PathLike or None
+        A ledger, the path of a SQLite file, or None for memory.
+    """
     if where is None:
         return MemoryLedger()
     if isinstance(where, str | os.PathLike):

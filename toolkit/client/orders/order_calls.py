@@ -64,14 +64,12 @@ _NAMES: dict[By, tuple[str, str]] = {"order_id": ("orderId", "ordId"), "cl_ord_i
 
 
 class Cancelled(list[Receipt]):
-    """The receipts of `cancel_all`, and what happened to its orders meanwhile.
-
-    `triggered` has the ids of waiting orders that triggered before they were cancelled. `filled` has, by order id, the
-    quantity (base units) that was filled during the call.
-    """
+    """The receipts of `cancel_all`, and what happened to its orders meanwhile."""
 
     triggered: tuple[int, ...] = ()
+    """Ids of waiting orders that triggered before they were cancelled."""
     filled: Mapping[int, Decimal] = {}
+    """Order id → quantity in base units that was filled during the call."""
 
     def __repr__(self) -> str:
         notes = [f"order {number} triggered" for number in self.triggered]
@@ -80,7 +78,17 @@ class Cancelled(list[Receipt]):
 
 
 class OrderCalls:
-    """The calls on orders, as flows, `driver` runs them for the methods of receipts."""
+    """The calls on orders, as flows.
+
+    Parameters
+    ----------
+    driver : Driver or AsyncDriver
+        Runs the flows for the methods of receipts.
+    delivery : Delivery
+        Delivers the actions.
+    catalogue : Catalogue
+        The venue's products.
+    """
 
     account: str | None = None
 
@@ -94,7 +102,13 @@ class OrderCalls:
         return self._delivery.account()
 
     def bind(self, made: Receipt) -> Receipt:
-        """Return the receipt as a live handle."""
+        """Return the receipt as a live handle.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        """
         kind = AsyncReceipt if isinstance(self.driver, AsyncDriver) else Receipt
         return kind(**{name: getattr(made, name) for name in Receipt.__dataclass_fields__} | {"calls": self})
 
@@ -102,6 +116,11 @@ class OrderCalls:
         """Return the receipt of a flow, or raise its error, with the receipt as a live handle.
 
         The outcome of an IOC or FOK order is read immediately, so that its receipt shows it.
+
+        Parameters
+        ----------
+        sending : flow
+            Flow that sends the request.
         """
         try:
             made = self.bind((yield from sending))
@@ -150,12 +169,37 @@ class OrderCalls:
     def submit(
         self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Send an action in wire names. See Delivery.submit."""
+        """Send an action in wire names. See Delivery.submit.
+
+        Parameters
+        ----------
+        payload : mapping
+            The action in wire names.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+        vault_address : str, optional
+            Address of the vault to act for (default: the account).
+        """
         return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
-        """Return the receipt of an order of the account, or vault, by either id. Raises InputError without one."""
+        """Return the receipt of an order of the account, or vault, by either id.
+
+        Parameters
+        ----------
+        order : object
+            Its id, its client id, a receipt, or a row of a table.
+        by : {"order_id", "cl_ord_id"} or None
+            Which id it is, None for whichever is found.
+        vault : str or None
+            Address of the vault, None for the account.
+
+        Raises
+        ------
+        InputError
+            Without such an order.
+        """
         ref = order_ref(order)
         number = ref.order_id or ref.cl_ord_id
         if is_order_row(order):
@@ -186,7 +230,15 @@ class OrderCalls:
 
     @bounded
     def refresh(self, made: Receipt, positions: Iterable[int] | None = None) -> Flow[None]:
-        """Read the outcome of the receipt's request, where that is open, and the orders at these positions (all)."""
+        """Read the outcome of the receipt's request, where that is open, and its orders.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        positions : iterable of int, optional
+            Positions of the orders to read (default: all).
+        """
         if made.state in OPEN and made.intent and not self._delivery.closed:
             yield from self._delivery.resolve([made.intent], resend=False)
             with suppress(errors.ToolkitError):  # another session's ledger, or an intent that was dropped from it
@@ -220,7 +272,17 @@ class OrderCalls:
         return None
 
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: Timeout) -> Flow[None]:
-        """Read the order again until `until`. See Receipt.wait."""
+        """Read the order again until something has happened. See Receipt.wait.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        until : str or callable
+            What has happened, as a word or a function of the receipt.
+        timeout : float, str or timedelta
+            Longest time to wait: a number of seconds, or a span.
+        """
         if not callable(until) and until not in _UNTIL:
             said = f"until {until!r} is not known. Use {', '.join(_UNTIL)} or a function"
             raise errors.InputError(said, field="until", rule="known", value=until, nearest=tuple(_UNTIL))
@@ -247,12 +309,24 @@ class OrderCalls:
 
     @bounded
     def cancel_receipt(self, made: Receipt) -> Flow[Receipt]:
-        """Cancel the open orders of a receipt."""
+        """Cancel the open orders of a receipt.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        """
         cancels = yield from self.cancels_of(made)
         return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
 
     def cancels_of(self, made: Receipt) -> Flow[list[dict[str, Any]]]:
-        """Return the cancels of a receipt's orders. For a bracket, return those of its open orders."""
+        """Return the cancels of a receipt's orders. For a bracket, return those of its open orders.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        """
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
         if "Bracket" in made.action:
@@ -265,7 +339,19 @@ class OrderCalls:
         return [cancel_item(int(pairs[at][0]["symbolCode"]), pairs[at][1]) for at in wanted]
 
     def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
-        """Return the cancels of what `session.cancel` takes."""
+        """Return the cancels of what `session.cancel` takes.
+
+        Parameters
+        ----------
+        what : object
+            Receipts, ids, rows or a table. None with `cl_ord_id`.
+        symbol : object
+            Product of the ids, None for those that a query finds.
+        cl_ord_id : object
+            Client id in place of `what`, or None.
+        vault : str or None
+            Address of the vault, None for the account.
+        """
         if what is None and cl_ord_id is None:
             message = "cancel what? give a receipt, an order id or cl_ord_id"
             raise errors.InputError(message, field="what", rule="required")
@@ -301,9 +387,23 @@ class OrderCalls:
         return cancel_item(int(rows[0]["symbol"]), ref)
 
     def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
-        """Cancel the open orders of `owner` in a product (None: in all), until none that was open is left.
+        """Cancel the open orders of an owner, until none that was open is left.
 
-        Raises OutcomeUnknown when some are still open after several rounds, or may be, and as the requests do.
+        Parameters
+        ----------
+        owner : str
+            Address of the account or vault.
+        code : int or None
+            Code of the product, None for all.
+        conditional : bool or None
+            True for waiting trigger orders only, False for the others only, None for both.
+        vault : str or None
+            Address of the vault, None for the account.
+
+        Raises
+        ------
+        OutcomeUnknown
+            When some are still open after several rounds, or may be. The requests raise their errors as well.
         """
         began_ms: int = yield Now()
         # Where the list is not complete, those that are known are cancelled, and the result is unknown.
@@ -373,7 +473,21 @@ class OrderCalls:
         vault_address: str | None = None,
         cl_ord_id: object = None,
     ) -> Flow[Receipt]:
-        """Replace an open order. See session.replace."""
+        """Replace an open order. See session.replace.
+
+        Parameters
+        ----------
+        existing : object
+            Order to replace. None with `cl_ord_id`.
+        new : object
+            The new order.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+        vault_address : str, optional
+            Address of the vault to act for (default: the account).
+        cl_ord_id : object, optional
+            Client id of the order to replace (default: None).
+        """
         if isinstance(existing, Order) and new is None:
             existing, new = None, existing
         if not isinstance(new, Order):
@@ -396,7 +510,17 @@ class OrderCalls:
 
     @bounded
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
-        """Return the events of the receipt's order as a frame."""
+        """Return the events of the receipt's order as a frame.
+
+        Parameters
+        ----------
+        made : Receipt
+            The receipt.
+        exact : bool
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
+        """
         made._single()
         name = "order_id" if made.order_id else "client_order_id"
         given = {"account": made.owner or (yield from self._account()), name: made.order_id or made.cl_ord_id}
@@ -427,7 +551,15 @@ def _is_own(row: Mapping[str, Any], result: ItemResult) -> bool:
 
 
 def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
-    """Return one item of cancelOrder: by the venue's id, else by the client id."""
+    """Return one item of cancelOrder: by the venue's id, else by the client id.
+
+    Parameters
+    ----------
+    code : int
+        Code of the product.
+    order : OrderRef or ItemResult
+        The order, by its ids.
+    """
     _, name, number = _named(order)
     return {"symbolCode": str(code), name: str(number)}
 

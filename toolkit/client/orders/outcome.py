@@ -41,7 +41,13 @@ FIRST_WAIT, LONGEST_WAIT = 0.05, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A request that the venue does not show. `certain`: it would show it, so no copy has been executed so far."""
+    """A request that the venue does not show.
+
+    Parameters
+    ----------
+    certain : bool
+        Whether it would show it, so that no copy has been executed so far.
+    """
 
     certain: bool
 
@@ -52,9 +58,16 @@ class Foreign:
 
 
 def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool]) -> Flow[Proof | Missing | Foreign]:
-    """Query a submitted request until the venue shows that it was executed, for about `timeout` seconds.
+    """Query a submitted request until the venue shows that it was executed.
 
-    It ends as soon as `is_settled`: the feed, or another process, may know first.
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    timeout : float
+        About how long to query, in seconds.
+    is_settled : callable
+        Function that ends it early: the feed, or another process, may know first.
     """
     began_ms: int = yield Elapsed()
     waited, wait = 0.0, FIRST_WAIT
@@ -77,7 +90,20 @@ def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool
 
 
 def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
-    """Return what the venue shows of a request that it answered as submitted. Raises TransportError, ExchangeError."""
+    """Return what the venue shows of a request that it answered as submitted.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+
+    Raises
+    ------
+    TransportError
+        Without a usable answer.
+    ExchangeError
+        When the venue refuses.
+    """
     known = yield from query_hash(intent, str((intent.data or {}).get("txHash") or ""))
     if not isinstance(known, Missing):
         return known
@@ -87,7 +113,20 @@ def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
 
 
 def query_hash(intent: Intent, tx_hash: str) -> Flow[Proof | Missing | Foreign]:
-    """Return what the transaction shows that an answer named. Raises TransportError."""
+    """Return what the transaction shows that an answer named.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    tx_hash : str
+        Hash of the transaction.
+
+    Raises
+    ------
+    TransportError
+        Without a usable answer.
+    """
     row = yield from _transaction_by_hash(tx_hash)
     if row is None or (named := _named(row, intent)) is None:
         return Missing(certain=False)
@@ -106,7 +145,13 @@ def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
 
 
 def credited_address(data: Mapping[str, Any]) -> str:
-    """Return the address that the answer to a claim credits, "" if it names none."""
+    """Return the address that the answer to a claim credits, "" if it names none.
+
+    Parameters
+    ----------
+    data : mapping
+        `data` of the answer.
+    """
     return next((str(data[name]) for name in _CREDITED if is_address(data.get(name))), "")
 
 
@@ -149,7 +194,14 @@ REFUSAL_SECONDS = 2.0
 def poll_refusal(intent: Intent, timeout: float) -> Flow[Proof | Missing]:
     """Query the outcome of a request with a refusal that names no transaction.
 
-    The refusal may be another request's, and this one be executed later, within min(`timeout`, REFUSAL_SECONDS).
+    The refusal may be another request's, and this one be executed later.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    timeout : float
+        Longest time to query, in seconds. It is at most REFUSAL_SECONDS.
     """
     certain = True
     for part in REFUSAL_ROUNDS if timeout else REFUSAL_ROUNDS[:1]:
@@ -163,7 +215,17 @@ def poll_refusal(intent: Intent, timeout: float) -> Flow[Proof | Missing]:
 
 
 def poll_outcome(intent: Intent, retry: Retry, timeout: float) -> Flow[Proof | Missing]:
-    """Query the outcome repeatedly, for `timeout` seconds at least: what was taken may be executed only later."""
+    """Query the outcome repeatedly: what was taken may be executed only later.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    retry : Retry
+        How often and when a query is repeated.
+    timeout : float
+        Least time to query, in seconds.
+    """
     certain = True
     waited, attempt, wait = 0.0, 0, FIRST_WAIT
     while attempt < retry.attempts or waited < timeout:
@@ -181,7 +243,20 @@ def poll_outcome(intent: Intent, retry: Retry, timeout: float) -> Flow[Proof | M
 
 
 def query_outcome(intent: Intent) -> Flow[Proof | Missing]:
-    """Return what the venue shows of an intent. Raises TransportError, ExchangeError."""
+    """Return what the venue shows of an intent.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+
+    Raises
+    ------
+    TransportError
+        Without a usable answer.
+    ExchangeError
+        When the venue refuses.
+    """
     by_orders = yield from _find_orders(intent)
     if isinstance(by_orders, Proof):
         return by_orders
@@ -230,6 +305,15 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
 
     A placement is shown by the events of its orders, of which each must be among the records. Anything else by its
     acknowledgement, where that names signer and nonce. A cancellation of all orders is left to the queries.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    channel : str
+        Name of the channel.
+    items : sequence of mapping
+        New records, in wire names.
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
     for row in acknowledged:
@@ -310,7 +394,15 @@ def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
 
 
 def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
-    """Return whether product and side agree: the client id alone may name another order of the account."""
+    """Return whether product and side agree: the client id alone may name another order of the account.
+
+    Parameters
+    ----------
+    row : mapping
+        An order as the venue shows it.
+    item : mapping
+        The order of the request. Both in wire names.
+    """
     same_product = "symbol" not in row or parse_id(row["symbol"]) == parse_id(item.get("symbolCode"))
     return same_product and _same_side(row, item)
 
@@ -325,7 +417,13 @@ def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def owner_of(intent: Intent) -> Flow[str | None]:
-    """Return the owner of an intent's orders: the vault, the builder's trader, or the account."""
+    """Return the owner of an intent's orders: the vault, the builder's trader, or the account.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
     if intent.vault_address or "builder" not in intent.payload:
         return intent.vault_address or intent.account
     query = {"builder": str(intent.payload["builder"]), "agent": intent.signer}
@@ -454,7 +552,13 @@ def _own(item: Mapping[str, Any], events: list[Mapping[str, Any]]) -> list[Mappi
 
 
 def asked_items(intent: Intent) -> list[Mapping[str, Any]]:
-    """Return the orders or cancels of a request, in wire names."""
+    """Return the orders or cancels of a request, in wire names.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
     payload = intent.payload
     single = [payload["order"]] if "order" in payload else [payload] if intent.action == "replaceOrder" else []
     return list(payload.get("orders") or payload.get("cancels") or single)

@@ -32,7 +32,17 @@ _OPEN = ("NEW", "PARTIALLY_FILLED")
 
 @dataclass(slots=True)
 class PreTradeChecks:
-    """Checks of the actions of one session. `account` returns the address that owns positions and orders."""
+    """Checks of the actions of one session.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The venue's products.
+    account : callable
+        Flow that finds the address that owns positions and orders.
+    retry : Retry
+        How often and when a query is repeated.
+    """
 
     catalogue: Catalogue
     account: Callable[[], Flow[str]]
@@ -41,7 +51,24 @@ class PreTradeChecks:
     """Product code → (the venue's time of the read in ms, last price)."""
 
     def check(self, action: Action, payload: Mapping[str, Any], vault: str | None) -> Flow[None]:
-        """Raise CheckFailed for every rule that the action breaks, MalformedRequest for a broken field."""
+        """Raise CheckFailed for every rule that the action breaks, MalformedRequest for a broken field.
+
+        Parameters
+        ----------
+        action : Action
+            Declaration of the action.
+        payload : mapping
+            The action in wire names.
+        vault : str or None
+            Address of the vault, None for the account.
+
+        Raises
+        ------
+        CheckFailed
+            For every rule that the action breaks.
+        MalformedRequest
+            For a broken field.
+        """
         failures: list[Failure] = []
         if action.type == "setLeverage":
             failures = yield from self._leverage(action.check(payload, "action"), vault)
@@ -93,7 +120,15 @@ class PreTradeChecks:
             return None
 
     def last_price(self, product: Product, quantity: Decimal) -> Flow[Decimal | None]:
-        """Return the price of the last trade. An older one serves where `quantity` is far above the minimum."""
+        """Return the price of the last trade in USDC. An older one serves where the order is far above the minimum.
+
+        Parameters
+        ----------
+        product : Product
+            The product.
+        quantity : Decimal
+            Quantity of the order in base units.
+        """
         now: int = yield Now()
         known = self._prices.get(product.code)
         if known and 0 <= now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
@@ -152,7 +187,13 @@ class PreTradeChecks:
 
 
 def reduces(item: Row) -> bool:
-    """Return whether an order can only reduce a position, by its own fields."""
+    """Return whether an order can only reduce a position, by its own fields.
+
+    Parameters
+    ----------
+    item : mapping
+        Item of an order in wire names.
+    """
     return bool(item.get("reduceOnlyOption") or item.get("reduceOnly")) or str(item["ordSide"]).endswith("_HEDGE")
 
 

@@ -14,7 +14,6 @@ from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.door import whole
-from ...worked_examples import add_examples
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState
@@ -45,9 +44,18 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One order or cancel of a request, by `cl_ord_id` and `order_id`, with the venue's `code` and `message`.
+    """One order or cancel of a request, and what became of it.
 
-    `order_id` is None where the venue does not name it. `code` 0 is accepted.
+    Parameters
+    ----------
+    cl_ord_id : int or None
+        Client id, None where it has none.
+    order_id : int or None
+        The venue's id, None where the venue does not name it.
+    code : int
+        The venue's code. 0 is accepted.
+    message : str
+        The venue's message.
     """
 
     cl_ord_id: int | None
@@ -69,12 +77,31 @@ def _no_request(request: Fetch) -> Reply:
 class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     """Outcome of one request, and a live handle of the order that it placed. Made by `session.buy` and its like.
 
-    `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN. `code` and
-    `message` are the venue's (code None: no response came). `tx_hash` is the transaction. `results` has one entry per
-    order or cancel. `intent` is the id in `session.intents()`. It is true in a condition when the request was accepted.
+    It is true in a condition when the request was accepted.
 
     `status`, `filled`, `remaining`, `average_price`, `fee` and `reason` are those of the order (of a bracket, its
     entry): each reads it from the venue, until it has ended. `orders` has a receipt for each order of a request.
+
+    Attributes
+    ----------
+    action : str
+        Type of the action.
+    state : IntentState
+        SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN.
+    code : int or None
+        The venue's code, None if no response came.
+    message : str
+        The venue's message.
+    intent : str
+        Id in `session.intents()`.
+    tx_hash : str
+        Hash of the transaction, "" while it is not known.
+    tx_code : int
+        Code of the transaction, None while it is not known.
+    results : tuple of ItemResult
+        One entry per order or cancel.
+    data : mapping
+        `data` of the response.
     """
 
     _driver = Driver(_no_request)
@@ -188,37 +215,113 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     @flow
     def refresh(self) -> Flow[None]:
-        """Read the request's outcome, where that is open, and the state of its order."""
+        """Read the request's outcome, where that is open, and the state of its order.
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> _ = session.cancel_all()
+        >>> made.refresh()
+        >>> made.status
+        'CANCELED'
+        """
         yield from self._calls().refresh(self)
 
     @flow
     def wait(self, until: str | Callable[[Any], object] = "filled", timeout: Timeout = WAIT_SECONDS) -> Flow[Receipt]:
-        """Wait, `timeout` seconds at most, and return the receipt itself.
+        """Wait until something has happened to the order, and return the receipt itself.
 
-        `until` is "accepted", "open" (in the book, or waiting for its trigger), "untriggered", "filled", "cancelled",
-        "ended" (filled, cancelled or refused), or a function of the receipt. Raises WaitTimeout after that time, and
-        WaitFailed when the order has ended otherwise.
+        Parameters
+        ----------
+        until : str or callable, optional
+            "accepted", "open" (in the book, or waiting for its trigger), "untriggered", "filled", "cancelled", "ended"
+            (filled, cancelled or refused), or a function of the receipt (default: "filled").
+        timeout : float, str or timedelta, optional
+            Longest time to wait: a number of seconds, or a span (default: 10 s).
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        WaitTimeout
+            After that time.
+        WaitFailed
+            When the order has ended otherwise.
+
+        Examples
+        --------
+        >>> session.buy("BTCUSDC", "0.01").wait("filled", timeout="5s").average_price
+        Decimal('62506.6')
         """
         yield from self._calls().wait(self, until, timeout)
         return self
 
     @flow
     def cancel(self) -> Flow[Receipt]:
-        """Cancel what is open of the request's orders, and return that request's receipt. Raises as session.cancel."""
+        """Cancel what is open of the request's orders, and return that request's receipt. Errors are those of
+        `session.cancel`.
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> _ = made.cancel()
+        >>> made.status
+        'CANCELED'
+        """
         made: Receipt = yield from self._calls().cancel_receipt(self)
         return made
 
     @flow
     def replace(self, new: Order, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """Replace the order by `new`, and return that request's receipt. `expiry_after` and errors as in
-        `session.replace`.
+        """Replace the order, and return that request's receipt. Errors are those of `session.replace`.
+
+        Parameters
+        ----------
+        new : Order
+            The Order to place instead.
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> made.replace(orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status
+        'NEW'
         """
         made: Receipt = yield from self._calls().replace(self, new, expiry_after, self.owner)
         return made
 
     @flow
     def events(self, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
-        """Return every event of the order, oldest first. `exact`, `index` and columns as in `info.order_events`."""
+        """Return every event of the order, oldest first.
+
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
+
+        Returns
+        -------
+        DataFrame
+            Columns as in `session.info.order_events`.
+
+        Examples
+        --------
+        >>> session.buy("BTCUSDC", "0.01").events()["status"].tolist()
+        ['NEW', 'FILLED']
+        """
         frame: pd.DataFrame = yield from self._calls().events(self, exact, index)
         return frame
 
@@ -255,7 +358,13 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         return all(map(self.has_ended, accepted))
 
     def has_ended(self, at: int) -> bool:
-        """Return whether nothing happens any more to the order at a position, as last read."""
+        """Return whether nothing happens any more to the order at a position, as last read.
+
+        Parameters
+        ----------
+        at : int
+            Position of the order in the request, from 0 on.
+        """
         return str(self.rows.get(at, {}).get("status")) in ENDED
 
     def __repr__(self) -> str:
@@ -291,7 +400,13 @@ class AsyncReceipt(Asynchronous, Receipt):
 
 
 def words(row: Mapping[str, Any]) -> str:
-    """Return the outcome of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
+    """Return the outcome of an order, such as "filled 0.01 at 60000" or "IOC not filled: no price within its limit".
+
+    Parameters
+    ----------
+    row : mapping
+        State of the order, in wire names.
+    """
     status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
     filled, quantity = amount(row, "filledQty"), amount(row, "qty")
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
@@ -304,7 +419,13 @@ def words(row: Mapping[str, Any]) -> str:
 
 
 def receipt(intent: Intent) -> Receipt:
-    """Return the receipt of an intent, from its entry in the ledger."""
+    """Return the receipt of an intent, from its entry in the ledger.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
     data, payload = intent.data or {}, intent.payload
     placed = payload.get("orders") or ([payload["order"]] if "order" in payload else [])
     return Receipt(
@@ -323,7 +444,13 @@ def receipt(intent: Intent) -> Receipt:
 
 
 def expects_immediate_end(made: Receipt) -> bool:
-    """Return whether an order of an accepted request is filled or cancelled by now."""
+    """Return whether an order of an accepted request is filled or cancelled by now.
+
+    Parameters
+    ----------
+    made : Receipt
+        The receipt.
+    """
     return bool(made) and any(item.get("timeInForce") in _AT_ONCE and not item.get("triggerPx") for item in made.items)
 
 
@@ -348,7 +475,13 @@ def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, 
 
 
 def parse_tx_code(value: Any) -> int:
-    """Return a txCode that is a number or its text, 0 where there is none, −1 for what is no number: not accepted."""
+    """Return a txCode that is a number or its text, 0 where there is none, −1 for what is no number: not accepted.
+
+    Parameters
+    ----------
+    value : object
+        Value of a field of an answer.
+    """
     try:
         return int(value) if value is not None else 0
     except (TypeError, ValueError):
@@ -356,11 +489,14 @@ def parse_tx_code(value: Any) -> int:
 
 
 def parse_id(value: Any) -> int | None:
-    """Return an id that is a number or its text, None for anything else and for 0, which is no order's id."""
+    """Return an id that is a number or its text, None for anything else and for 0, which is no order's id.
+
+    Parameters
+    ----------
+    value : object
+        Value of a field of an answer.
+    """
     try:
         return whole(value) or None
     except ValueError:
         return None
-
-
-add_examples(Receipt, "Receipt")

@@ -41,8 +41,15 @@ LATEST_EXECUTION_MS = 60_000
 class Reconciler:
     """Settles intents of one ledger.
 
-    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew` returns this
-    machine's clock minus the venue's in ms, None if not known.
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    timeout : float
+        How long it waits for the execution of what was submitted, in seconds.
+    clock_skew : callable, optional
+        Function that returns this machine's clock minus the venue's in ms, None if it is not known (default: not
+        known).
     """
 
     ledger: Ledger
@@ -52,10 +59,28 @@ class Reconciler:
     """What the requests are signed for, None if not known."""
 
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
-        """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
+        """Settle an intent by the venue's response.
 
         A response may be another request's, so it is believed only where it proves whose it is. Otherwise the venue is
-        queried, and the intent stays UNKNOWN where that leaves it open. Raises ExchangeError or OutcomeUnknown.
+        queried, and the intent stays UNKNOWN where that leaves it open.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        answer : Envelope
+            The venue's response.
+        in_doubt : bool
+            Whether an earlier copy of the request may have arrived.
+        retry : Retry
+            How often and when a query is repeated.
+
+        Raises
+        ------
+        ExchangeError
+            When the venue refused the request.
+        OutcomeUnknown
+            When the outcome stays open.
         """
         now: int = yield Now()
         if refusal := _refused_inside(answer):
@@ -115,6 +140,13 @@ class Reconciler:
         """Return whether each copy of a request that the venue may have taken would have been executed by now.
 
         It takes none after the request's expiry, nor after it last refused one for its signer.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        now : int
+            The present in Unix ms.
         """
         refused = intent.updated if intent.code in LAST_REFUSALS else None
         last = refused if intent.expiry_after is None else intent.expiry_after
@@ -123,7 +155,19 @@ class Reconciler:
     def await_execution(self, intent: Intent, retry: Retry) -> Flow[Receipt]:
         """Wait until a submitted intent is executed, and return its receipt. It is SUBMITTED after the time-out.
 
-        Raises ActionRejected when it failed, and OutcomeUnknown when the answer was another request's.
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        retry : Retry
+            How often and when a query is repeated.
+
+        Raises
+        ------
+        ActionRejected
+            When it failed.
+        OutcomeUnknown
+            When the answer was another request's.
         """
         if intent.state is not IntentState.SUBMITTED or not self.timeout:
             return self.result_or_raise(intent) if intent.settled else receipt(intent)
@@ -174,15 +218,42 @@ class Reconciler:
         raise unknown_outcome(intent, errors.BadAnswer(message))
 
     def settle_by_feed(self, intent: Intent, channel: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
-        """Settle a submitted intent if new records of a channel of the feed show its outcome."""
+        """Settle a submitted intent if new records of a channel of the feed show its outcome.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        channel : str
+            Name of the channel.
+        items : sequence of mapping
+            New records, in wire names.
+        now : int
+            The present in Unix ms.
+        """
         found = outcome_in_records(intent, channel, items)
         if found is not None:
             self.update(intent, now, proof=found)
 
     def give_up(self, intent: Intent, failure: errors.ToolkitError, in_doubt: bool) -> Flow[Receipt]:
-        """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
+        """Record that the last attempt failed, and raise. Returns or raises the outcome that another process has
+        recorded meanwhile.
 
-        Returns or raises the outcome that another process has recorded meanwhile.
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        failure : ToolkitError
+            Error of the attempt.
+        in_doubt : bool
+            Whether an earlier copy of the request may have arrived.
+
+        Raises
+        ------
+        NotSent
+            If it is certain that nothing left this machine. A certain refusal raises its error.
+        OutcomeUnknown
+            Otherwise.
         """
         now: int = yield Now()
         certain = not in_doubt
@@ -212,11 +283,27 @@ class Reconciler:
         raise failure
 
     def record_found(self, intent: Intent, now: int, found: Proof) -> Receipt:
-        """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal."""
+        """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        now : int
+            The present in Unix ms.
+        found : Proof
+            What the venue shows.
+        """
         return self.result_or_raise(self.update(intent, now, proof=found))
 
     def result_or_raise(self, intent: Intent) -> Receipt:
-        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
+        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up).
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        """
         settled = receipt(intent)
         if intent.state is IntentState.REJECTED and intent.code is None:
             raise errors.NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
@@ -231,7 +318,20 @@ class Reconciler:
         """Change an intent in the ledger, or return its present entry where another process was faster.
 
         The other process was faster if it settled the intent, is resolving it, or moved it on from `expected`.
-        Raises ToolkitError when two processes settle it differently.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        now : int
+            The present in Unix ms.
+        **changes : Changes
+            The changes.
+
+        Raises
+        ------
+        ToolkitError
+            When two processes settle it differently.
         """
         try:
             return self.ledger.update(intent.id, now, **changes)
@@ -246,7 +346,15 @@ class Reconciler:
             raise
 
     def error(self, intent: Intent, answer: Envelope) -> errors.ExchangeError:
-        """Return the error for a response with a non-zero code."""
+        """Return the error for a response with a non-zero code.
+
+        Parameters
+        ----------
+        intent : Intent
+            Intent of the request.
+        answer : Envelope
+            The venue's response.
+        """
         data = answer.data if isinstance(answer.data, dict) else None
         message = answer.message
         skew_ms = self.clock_skew()
@@ -261,7 +369,13 @@ class Reconciler:
 
 
 def proves_not_received(error: errors.TransportError) -> bool:
-    """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
+    """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back.
+
+    Parameters
+    ----------
+    error : TransportError
+        Error of the request.
+    """
     if isinstance(error, errors.NotSent):
         return True
     # 408 is sent when the server stopped waiting, which says nothing about what it had read.
@@ -269,7 +383,13 @@ def proves_not_received(error: errors.TransportError) -> bool:
 
 
 def is_transient(answer: Envelope) -> bool:
-    """Return whether a response asks to try later: a rate limit, or HTTP 5xx with a code that is not the venue's."""
+    """Return whether a response asks to try later: a rate limit, or HTTP 5xx with a code that is not the venue's.
+
+    Parameters
+    ----------
+    answer : Envelope
+        The venue's response.
+    """
     if answer.code == errors.RateLimited.code or answer.reply.status == 429:
         return True
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
@@ -280,12 +400,25 @@ def proves_no_execution(error: errors.ExchangeError) -> bool:
 
     After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but an earlier one
     may have been, or may be in progress: `Reconciler.is_over`.
+
+    Parameters
+    ----------
+    error : ExchangeError
+        The refusal.
     """
     return isinstance(error, errors.BadRequest | errors.UnsupportedAction) and not _leaves_open(error)
 
 
 def unknown_outcome(intent: Intent, cause: Exception) -> errors.OutcomeUnknown:
-    """Return the error for an intent without a known outcome."""
+    """Return the error for an intent without a known outcome.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    cause : Exception
+        Error of the last attempt.
+    """
     until = datetime.fromtimestamp(intent.resend_until / 1000, UTC)
     why = f"an earlier copy may have arrived, and then: {cause}" if isinstance(cause, errors.NotSent) else str(cause)
     return errors.OutcomeUnknown(
@@ -297,9 +430,21 @@ def unknown_outcome(intent: Intent, cause: Exception) -> errors.OutcomeUnknown:
 
 
 def check_belongs(intent: Intent, answer: Envelope) -> None:
-    """Raise BadAnswer for an answer with the ids of other orders than the request names: it is another request's.
+    """Check that an answer is not another request's: it must not have the ids of other orders than the request names.
 
     Client ids are unique, so an answer that a proxy repeats, or sends to the wrong client, shows in them.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    answer : Envelope
+        The venue's response.
+
+    Raises
+    ------
+    BadAnswer
+        For an answer with the ids of other orders.
     """
     data: Mapping[str, Any] = answer.data if isinstance(answer.data, Mapping) else {}
     asked = _asked_ids(intent)

@@ -75,9 +75,28 @@ class TradingFlows:
 
     @trading_flow
     def product(self, symbol: str | int) -> Flow[Product]:
-        """Return a product by symbol or code, with its exact steps and limits.
+        """Return a product with its exact steps and limits.
 
-        The product list is kept for a minute, and fetched again before UnknownProduct is raised for `symbol`.
+        The product list is kept for a minute, and fetched again before UnknownProduct is raised.
+
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+
+        Returns
+        -------
+        Product
+
+        Raises
+        ------
+        UnknownProduct
+            If the venue does not list it.
+
+        Examples
+        --------
+        >>> session.product("BTCUSDC").tick_size
+        Decimal('0.1')
         """
         return (yield from self._catalogue.find(symbol))
 
@@ -110,25 +129,55 @@ class TradingFlows:
 
         The order is checked first, then signed and sent. Amounts are exact: text, whole numbers or Decimal.
 
-        symbol: product, by symbol or code.
-        quantity: base units, a multiple of the step size. Give it or `value`.
-        price: limit price in USDC (default: none, a market order).
-        value: USDC to spend in place of `quantity`, rounded down to a step. The receipt's `note` says to what.
-        type: LIMIT or MARKET (default: LIMIT with a price, else MARKET).
-        tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
-        reduce_only: True for an order that only reduces, TP_FROM_POSITION or SL_FROM_POSITION for an exit (default:
-            False).
-        cl_ord_id: your id of the order, a whole number (default: one is made).
-        slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
-        tp, sl: take-profit and stop-loss of a bracket, a mark price in USDC that triggers it, or an order (default:
-            none).
-        trigger_price: price in USDC that triggers such an exit (default: none).
-        trigger_by: price that triggers it: LAST_PRICE (default), MARK_PRICE or INDEX_PRICE.
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-        vault_address: vault to trade for (default: the account).
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        quantity : int, str, Decimal or float, optional
+            Base units, a multiple of the step size. Give it or `value`.
+        price : int, str, Decimal or float, optional
+            Limit price in USDC (default: none, a market order).
+        value : int, str, Decimal or float, optional
+            USDC to spend in place of `quantity`, rounded down to a step (default: none). The receipt's `note` says to
+            what.
+        type : {"LIMIT", "MARKET"}, optional
+            LIMIT or MARKET (default: LIMIT with a price, else MARKET).
+        tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
+            GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+        reduce_only : bool or str, optional
+            True for an order that only reduces, TP_FROM_POSITION or SL_FROM_POSITION for an exit (default: False).
+        cl_ord_id : int, optional
+            Your id of the order, a whole number (default: one is made).
+        slippage : int, str, Decimal or float, optional
+            Largest distance of a market order's price from the last price, a ratio (default: 0.03).
+        tp, sl : int, str, Decimal, float or Order, optional
+            Take-profit and stop-loss of a bracket: a mark price in USDC that triggers it, or an order (default: none).
+        trigger_price : int, str, Decimal or float, optional
+            Price in USDC that triggers such an exit (default: none).
+        trigger_by : {"LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"}, optional
+            Price that triggers it: LAST_PRICE (default), MARK_PRICE or INDEX_PRICE.
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address : str, optional
+            Vault to trade for (default: the account).
 
-        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses, and
-        OutcomeUnknown without a response, which `resolve` settles.
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        CheckFailed
+            With every broken rule, before anything is signed.
+        ActionRejected
+            When the venue refuses.
+        OutcomeUnknown
+            Without a response. `resolve` settles it.
+
+        Examples
+        --------
+        >>> session.buy("BTCUSDC", "0.01")
+        <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -159,15 +208,45 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Sell at a limit price, or at market without a price, and return the Receipt. Errors are those of `buy`.
 
-        symbol, quantity: product, by symbol or code, and base units, a multiple of the step size. Give it or `value`.
-        price, value: limit price in USDC (default: none, a market order), and USDC to sell for in place of `quantity`.
-        type, tif: LIMIT or MARKET (default: by the price), and GTC, IOC, FOK or POST_ONLY (default: GTC, IOC at
-            market).
-        reduce_only, cl_ord_id: True for an order that only reduces (default: False), and your id (default: one is
-            made).
-        slippage: largest distance of a market order's price from the last price, a ratio (default: 0.03).
-        tp, sl, trigger_price, trigger_by: exits, as in `buy` (default: none).
-        expiry_after, vault_address: as in `buy` (default: in a minute, and the account).
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        quantity : int, str, Decimal or float, optional
+            Base units, a multiple of the step size. Give it or `value`.
+        price : int, str, Decimal or float, optional
+            Limit price in USDC (default: none, a market order).
+        value : int, str, Decimal or float, optional
+            USDC to sell for in place of `quantity`, rounded down to a step (default: none).
+        type : {"LIMIT", "MARKET"}, optional
+            LIMIT or MARKET (default: LIMIT with a price, else MARKET).
+        tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
+            GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+        reduce_only : bool or str, optional
+            True for an order that only reduces, TP_FROM_POSITION or SL_FROM_POSITION for an exit (default: False).
+        cl_ord_id : int, optional
+            Your id of the order, a whole number (default: one is made).
+        slippage : int, str, Decimal or float, optional
+            Largest distance of a market order's price from the last price, a ratio (default: 0.03).
+        tp, sl : int, str, Decimal, float or Order, optional
+            Take-profit and stop-loss of a bracket: a mark price in USDC that triggers it, or an order (default: none).
+        trigger_price : int, str, Decimal or float, optional
+            Price in USDC that triggers such an exit (default: none).
+        trigger_by : {"LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"}, optional
+            Price that triggers it: LAST_PRICE, MARK_PRICE or INDEX_PRICE (default: LAST_PRICE).
+        expiry_after : int or None, optional
+            Unix ms after which the venue refuses it (default: in a minute). None: never.
+        vault_address : str, optional
+            Address of the vault to trade for (default: the account).
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status
+        'NEW'
         """
         exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
         made = order(
@@ -186,13 +265,29 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Check, sign and send orders made with `toolkit.orders`: one, several together, or one bracket.
 
-        orders: an Order, a Bracket or a Ladder, or a list of orders and ladders.
-        expiry_after: Unix ms after which the venue refuses them (default: in a minute, None: never).
-        vault_address: vault to trade for (default: the account).
-
         Several orders are one request. The venue accepts or refuses each, and `receipt.results` has one entry per
         order. When any is refused, ActionRejected is raised with that receipt, and the accepted ones remain. Other
         errors are those of `buy`.
+
+        Parameters
+        ----------
+        orders : Order, Bracket, Ladder or sequence of Order
+            An Order, a Bracket or a Ladder, or a list of orders and ladders.
+        expiry_after : int, optional
+            Unix ms after which the venue refuses them (default: in a minute, None: never).
+        vault_address : str, optional
+            Vault to trade for (default: the account).
+
+        Returns
+        -------
+        Receipt
+            One for the request. Its `orders` has one for each order.
+
+        Examples
+        --------
+        >>> ladder = [orders.limit("BTCUSDC", "BUY", "0.01", price) for price in ("50000", "51000")]
+        >>> [each.status for each in session.place(ladder).orders]
+        ['NEW', 'NEW']
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
@@ -263,11 +358,29 @@ class TradingFlows:
     def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
         """Return any order of the account as a receipt, a live handle.
 
-        order: its id, its client id, a receipt, or a row of a table.
-        by: "order_id" or "cl_ord_id" where both exist (default: whichever is found).
-        vault_address: vault whose order it is (default: the account's).
+        Parameters
+        ----------
+        order : int, str, Receipt or row of a table
+            Its id, its client id, a receipt, or a row of a table.
+        by : {"order_id", "cl_ord_id"}, optional
+            "order_id" or "cl_ord_id" where both exist (default: whichever is found).
+        vault_address : str, optional
+            Address of the vault whose order it is (default: the account's).
 
-        Raises InputError for an order that the account does not have.
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        InputError
+            For an order that the account does not have.
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> session.order(made.order_id).status
+        'NEW'
         """
         return (yield from self._calls.find(order, by, vault_address))
 
@@ -283,14 +396,36 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Replace an open order by a new one, and return its Receipt.
 
-        existing: order to replace: its id, a receipt, or a row of a table. None with `cl_ord_id`.
-        new: the Order to place instead.
-        cl_ord_id: client id of the order to replace, in place of `existing` (default: None).
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-        vault_address: vault to trade for (default: the account).
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy` as
+        well.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
-        InputError for a bracket, a receipt of several orders, or a second client id.
+        Parameters
+        ----------
+        existing : int, str, Receipt, row of a table or None
+            Order to replace: its id, a receipt, or a row of a table. None with `cl_ord_id`.
+        new : Order, optional
+            The Order to place instead.
+        cl_ord_id : int or str, optional
+            Client id of the order to replace, in place of `existing` (default: None).
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address : str, optional
+            Vault to trade for (default: the account).
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        InputError
+            For a bracket, a receipt of several orders, or a second client id.
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status
+        'NEW'
         """
         return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
@@ -305,12 +440,32 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Cancel orders, and return the Receipt of the request.
 
-        what: receipts, ids, rows of a table, or a whole table of orders.
-        symbol: product of the ids, which then need no query (default: found by a query).
-        cl_ord_id: client id of the order, in place of `what` (default: None).
-        vault_address: vault whose orders they are (default: the account's).
+        Parameters
+        ----------
+        what : id, Receipt, row of a table, or iterable of these, optional
+            Receipts, ids, rows of a table, or a whole table of orders.
+        symbol : str or int, optional
+            Product of the ids, which then need no query (default: found by a query).
+        cl_ord_id : int or str, optional
+            Client id of the order, in place of `what` (default: None).
+        vault_address : str, optional
+            Address of the vault whose orders they are (default: the account's).
 
-        Raises ActionRejected when an order can't be cancelled, and the results of its receipt say which.
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        ActionRejected
+            When an order can't be cancelled. The results of its receipt say which.
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> _ = session.cancel(made)
+        >>> made.status
+        'CANCELED'
         """
         cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
         payload = {"type": "cancelOrder", "cancels": cancels}
@@ -322,13 +477,34 @@ class TradingFlows:
     ) -> Flow[Cancelled]:
         """Cancel all open orders of a product, or of every product, and return the receipts.
 
-        symbol: product, by symbol or code (default: every product).
-        conditional: True for waiting trigger orders only, False for the other orders only (default: both).
-        vault_address: vault whose orders they are (default: the account's).
-
         None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one that
-        triggers in between is found. The result's `triggered` and `filled` say what happened meanwhile. Parent orders
-        continue: see `stop_all`. Raises OutcomeUnknown when some orders stay open.
+        triggers in between is found. Parent orders continue: see `stop_all`.
+
+        Parameters
+        ----------
+        symbol : str or int, optional
+            Product, by symbol or code (default: every product).
+        conditional : bool, optional
+            True for waiting trigger orders only, False for the other orders only (default: both).
+        vault_address : str, optional
+            Address of the vault whose orders they are (default: the account's).
+
+        Returns
+        -------
+        Cancelled
+            The receipts. Its `triggered` and `filled` say what happened meanwhile.
+
+        Raises
+        ------
+        OutcomeUnknown
+            When some orders stay open.
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> _ = session.cancel_all("BTCUSDC")
+        >>> made.status
+        'CANCELED'
         """
         owner = vault_address or (yield from self._account())
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
@@ -346,14 +522,35 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Close the whole position of a product with reduce-only orders, and return the Receipt.
 
-        symbol: product, by symbol or code.
-        price: limit price in USDC (default: at market).
-        slippage: largest distance from the last price at market, a ratio (default: 0.03).
-        tif: GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
-        vault_address: vault whose position it is (default: the account's).
+        In hedge mode both legs are closed. Other errors are those of `buy`.
 
-        In hedge mode both legs are closed. Raises InputError when there is no position. Other errors are those of
-        `buy`.
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        price : int, str, Decimal or float, optional
+            Limit price in USDC (default: at market).
+        slippage : int, str, Decimal or float, optional
+            Largest distance from the last price at market, a ratio (default: 0.03).
+        tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
+            GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
+        vault_address : str, optional
+            Address of the vault whose position it is (default: the account's).
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        InputError
+            When there is no position.
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.close_position("BTCUSDC").filled, len(session.positions())
+        (Decimal('0.010'), 0)
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
@@ -372,12 +569,25 @@ class TradingFlows:
     ) -> Flow[list[Receipt]]:
         """Settle requests with an unknown outcome, and return the receipt of each, oldest first.
 
-        intents: intents or receipts to settle (default: all that are unknown).
-        resend: whether to send again what the venue does not know, as the identical bytes (default: only while that is
-            safe). It is safe while it expires or is under a minute old.
-
         The venue is queried for the orders' client ids, else for the nonce. Requests that can't be settled stay
         UNKNOWN, and nothing is guessed.
+
+        Parameters
+        ----------
+        intents : str, Receipt or iterable of these, optional
+            Ids of intents or receipts to settle (default: all that are unknown).
+        resend : bool, optional
+            Whether to send again what the venue does not know, as the identical bytes (default: only while that is
+            safe). It is safe while it expires or is under a minute old.
+
+        Returns
+        -------
+        list of Receipt
+
+        Examples
+        --------
+        >>> session.resolve()  # nothing is unknown
+        []
         """
         ids: list[str] | None = None
         if intents is not None:
@@ -409,13 +619,29 @@ class IntentFlows(SessionPart):
     def __call__(
         self, state: str | IntentState | None = None, *, limit: int | None = 1_000, index: str | None = "intent"
     ) -> pd.DataFrame:
-        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
+        """Return the orders and actions that this client recorded before sending, oldest first. Final ones are kept for
+        90 days.
 
-        These are the newest `limit` of them (None: all). Final ones are kept for 90 days.
+        Parameters
+        ----------
+        state : str or IntentState, optional
+            Only those in this state (default: all).
+        limit : int, optional
+            The newest so many (default: 1,000). None: all.
+        index : str, optional
+            Column that becomes the index (default: "intent").
 
-        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
-        FAILED, UNKNOWN),
-        code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
+        Returns
+        -------
+        DataFrame
+            By `intent`, the id.
+
+            - created, updated, expiry_after: datetime64[ms, UTC]
+            - action: string
+            - state: PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED, FAILED or UNKNOWN
+            - code: Int64, message: string
+            - client_ids, nonce, attempts
+            - account, signer, environment, payload_hash: string
         """
         session = self._session
         if session.wallet is not None and session._known_account is None:
@@ -426,7 +652,27 @@ class IntentFlows(SessionPart):
 
     @no_keys
     def get(self, id: str) -> Intent:
-        """Return one intent by the `id` that receipts and errors carry. Raises ToolkitError for an unknown id."""
+        """Return one intent by its id.
+
+        Parameters
+        ----------
+        id : str
+            Id that receipts and errors carry.
+
+        Returns
+        -------
+        Intent
+
+        Raises
+        ------
+        ToolkitError
+            For an unknown id.
+
+        Examples
+        --------
+        >>> session.intents.get(session.buy("BTCUSDC", "0.01").intent).state
+        <IntentState.ACCEPTED: 'ACCEPTED'>
+        """
         found: Intent = self._delivery.ledger.get(id)
         return found
 
@@ -440,12 +686,34 @@ class IntentFlows(SessionPart):
     ) -> Flow[Prepared]:
         """Return what would be signed for orders or for an action, without signing it.
 
-        what: orders as in `session.place`, which are checked first, or an action in wire names.
-        expiry_after: Unix ms after which the venue refuses it (default: in a minute, None: never).
-        vault_address: vault to act for (default: the account).
+        `.explain()` of the result shows proto bytes, typed data and digest. `send` signs and sends exactly that.
 
-        `.explain()` of the result shows proto bytes, typed data and digest. `send` signs and sends exactly that. Raises
-        CheckFailed, InputError, WalletError.
+        Parameters
+        ----------
+        what : Order, Bracket, Ladder, sequence of Order or mapping
+            Orders as in `session.place`, which are checked first, or an action in wire names.
+        expiry_after : int, optional
+            Unix ms after which the venue refuses it (default: in a minute, None: never).
+        vault_address : str, optional
+            Address of the vault to act for (default: the account).
+
+        Returns
+        -------
+        Prepared
+
+        Raises
+        ------
+        CheckFailed
+            For orders that break a pre-trade rule.
+        InputError
+            For an action that breaks a rule of its form.
+        WalletError
+            Without the key that would sign.
+
+        Examples
+        --------
+        >>> session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")).payload["type"]
+        'placeOrder'
         """
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
@@ -458,8 +726,21 @@ class IntentFlows(SessionPart):
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Sign and send what `prepare` returned, and return the Receipt. Errors are those of `buy` except CheckFailed.
 
-        prepared: the result of `prepare`.
-        confirmed: True when a person has just confirmed exactly this, on Mainnet (default: False).
+        Parameters
+        ----------
+        prepared : Prepared
+            The result of `prepare`.
+        confirmed : bool, optional
+            True when a person has just confirmed exactly this, on Mainnet (default: False).
+
+        Returns
+        -------
+        Receipt
+
+        Examples
+        --------
+        >>> session.intents.send(session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))).status
+        'FILLED'
         """
         receipt: Receipt = yield from self._session._calls.live(self._delivery.send(prepared, confirmed=confirmed))
         return receipt

@@ -15,7 +15,6 @@ from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
 from ...protocol.reads.rows import TIME
-from ...worked_examples import add_examples
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
 from ..reads.reading import Catalogue
@@ -97,23 +96,75 @@ class ParentOrder:
         return self.plan.message
 
     def cancel(self) -> ParentOrder:
-        """Place no further child orders, and return itself. One that has ended stays as it is."""
+        """Place no further child orders, and return itself. One that has ended stays as it is.
+
+        Returns
+        -------
+        ParentOrder
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> parent.cancel().status
+        'CANCELED'
+        """
         self._runner.cancel(self.id)
         return self
 
     def resume(self, *, confirmed: bool = False) -> ParentOrder:
         """Continue in this session: the next child order now, the others at their intervals after it.
 
-        Another session that works on it stops. `confirmed`: a person has just confirmed it (on Mainnet). Raises
-        InputError when it has ended.
+        Another session that works on it stops.
+
+        Parameters
+        ----------
+        confirmed : bool, optional
+            True when a person has just confirmed it, on Mainnet (default: False).
+
+        Returns
+        -------
+        ParentOrder
+
+        Raises
+        ------
+        InputError
+            When it has ended.
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> _ = session.venue.advance("5m")
+        >>> parent.resume().status
+        'RUNNING'
         """
         self._runner.resume(self.id, confirmed=confirmed)
         return self
 
     def wait(self, timeout: Timeout | None = None) -> ParentOrder:
-        """Wait until it has ended, `timeout` seconds at most (None: as long as it takes), and return itself.
+        """Wait until it has ended, and return itself.
 
-        Raises WaitTimeout after that time, InputError where time only moves by `venue.advance`.
+        Parameters
+        ----------
+        timeout : float, str or timedelta, optional
+            Longest time to wait: a number of seconds, or a span (default: as long as it takes).
+
+        Returns
+        -------
+        ParentOrder
+
+        Raises
+        ------
+        WaitTimeout
+            After that time.
+        InputError
+            Where time only moves by `venue.advance`.
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> _ = session.venue.advance("10m")  # with a clock that runs: parent.wait()
+        >>> parent.status
+        'FINISHED'
         """
         self._runner.check_clock()
         longest = float("inf") if timeout is None else wait_seconds(timeout)
@@ -125,9 +176,28 @@ class ParentOrder:
         return self
 
     def children(self, *, index: str | None = "intent") -> pd.DataFrame:
-        """Return the child orders, oldest first, by `index` (default "intent"), as in `session.intents()`.
+        """Return the child orders, oldest first, as in `session.intents()`.
 
-        Columns: time (UTC), quantity, filled (NaN while not known) and average_price (NaN without a fill), float64.
+        Parameters
+        ----------
+        index : str, optional
+            Column that becomes the index (default: "intent").
+
+        Returns
+        -------
+        DataFrame
+            By `intent`. Its further columns:
+
+            - time: datetime64[ms, UTC]
+            - quantity: float64, base units
+            - filled: float64, base units, NaN while it is not known
+            - average_price: float64, USDC, NaN without a fill
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> parent.children()[["quantity", "average_price"]].values.tolist()
+        [[0.01, 62506.6]]
         """
         from ..reads.frames import indexed, typed
 
@@ -139,7 +209,17 @@ class ParentOrder:
         return indexed(typed(rows, CHILD_COLUMNS), index)
 
     def describe(self) -> str:
-        """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00: 3 of 61, 0.048 filled"."""
+        """Return it in words.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5).describe()
+        'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
+        """
         plan = self.plan
         average = plan.average_price
         at = "" if average is None else f" at {plain_text(average.quantize(Decimal('1e-6')))}"
@@ -180,22 +260,50 @@ class ParentOrderFlows:
     ) -> Flow[ParentOrder]:
         """Trade a quantity in equal child orders over a time, and return the handle of the parent order.
 
-        symbol: product, by symbol or code.
-        side: BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
-        quantity: base units in all.
-        duration: span from the first child order to the last, such as "30m" or a timedelta.
-        slices: number of child orders (default: one each 30 s, or as many as the quantity can be divided into).
-        price: worst price of a child order in USDC (default: none, at market).
-        slippage: largest distance of a child order's price from the last price, a ratio (default: 0.03).
-        reduce_only: True for child orders that only reduce a position (default: False).
-        vault_address: vault to trade for (default: the account).
-
         The first child order is placed immediately, and each is IOC. The rest of one is added to the next, which has at
         most three times its size. A child order that the venue refuses is left out, and `message` says why.
 
         This session places them, by its clock, as long as it is open. Each is an intent in the ledger. After a restart
-        `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it. Raises InputError
-        and CheckFailed before anything is recorded.
+        `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it.
+
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        side : {"BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"}
+            BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
+        quantity : int, str, Decimal or float
+            Base units in all.
+        duration : str or timedelta
+            Span from the first child order to the last, such as "30m" or a timedelta.
+        slices : int, optional
+            Number of child orders (default: one each 30 s, or as many as the quantity can be divided into).
+        price : int, str, Decimal or float, optional
+            Worst price of a child order in USDC (default: none, at market).
+        slippage : int, str, Decimal or float, optional
+            Largest distance of a child order's price from the last price, a ratio (default: 0.03).
+        reduce_only : bool, optional
+            True for child orders that only reduce a position (default: False).
+        vault_address : str, optional
+            Address of the vault to trade for (default: the account).
+
+        Returns
+        -------
+        ParentOrder
+
+        Raises
+        ------
+        InputError
+            Before anything is recorded, for an argument that breaks a rule.
+        CheckFailed
+            Before anything is recorded, for child orders that break a pre-trade rule.
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> _ = session.venue.advance("10m")
+        >>> parent.status, parent.filled
+        ('FINISHED', Decimal('0.050'))
         """
         made = twap(
             symbol, side, quantity, duration, slices=slices, price=price, slippage=slippage, reduce_only=reduce_only
@@ -250,19 +358,54 @@ class ParentOrderPartFlows(SessionPart):
     _path = "session.parent_orders"
 
     def get(self, id: str) -> ParentOrder:
-        """Return the handle of a parent order of the ledger by its `id`.
+        """Return the handle of a parent order of the ledger.
 
-        Raises InputError for an unknown id, and SessionClosed for a closed session.
+        Parameters
+        ----------
+        id : str
+            Id of the parent order.
+
+        Returns
+        -------
+        ParentOrder
+
+        Raises
+        ------
+        InputError
+            For an unknown id.
+        SessionClosed
+            For a closed session.
+
+        Examples
+        --------
+        >>> parent = session.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> session.parent_orders.get(parent.id).status
+        'RUNNING'
         """
         self._session._delivery.require_open("parent_orders.get")
         self._session._parents.plan(id)
         return ParentOrder(self._session._parents, id)
 
     def __call__(self, *, index: str | None = "parent") -> pd.DataFrame:
-        """Return the parent orders of the ledger, also those of earlier sessions, oldest first, by `parent` (id).
+        """Return the parent orders of the ledger, also those of earlier sessions, oldest first.
 
-        Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
-        done and slices (child orders), next (UTC, NaT once it has ended), status, message.
+        Parameters
+        ----------
+        index : str, optional
+            Column that becomes the index (default: "parent").
+
+        Returns
+        -------
+        DataFrame
+            By `parent`, the id.
+
+            - created: datetime64[ms, UTC]
+            - symbol, side: string
+            - quantity, filled: float64, base units
+            - average_price: float64, USDC, NaN without a fill
+            - done, slices: number of child orders
+            - next: datetime64[ms, UTC], NaT once it has ended
+            - status, message: string
         """
         from ..reads.frames import indexed, typed
 
@@ -285,14 +428,26 @@ class ParentOrderPartFlows(SessionPart):
     def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
         """Start a TWAP that a person has just confirmed, and return its handle. Errors are those of `twap`.
 
-        made: the TWAP, from `toolkit.orders.twap`.
-        first: its first child order, as `intents.prepare` returned it.
+        Parameters
+        ----------
+        made : Twap
+            The TWAP, from `toolkit.orders.twap`.
+        first : Prepared
+            Its first child order, as `intents.prepare` returned it.
+
+        Returns
+        -------
+        ParentOrder
+
+        Examples
+        --------
+        >>> made = orders.twap("BTCUSDC", "BUY", "0.05", "10m", slices=5)
+        >>> first = session.intents.prepare(orders.market("BTCUSDC", "BUY", "0.01"))
+        >>> session.parent_orders.start_twap(made, first).describe()
+        'BUY 0.05 BTCUSDC at market in 5 orders over 0:10:00: 1 of 5, 0.010 filled at 62506.6'
         """
         require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
         require(first, Prepared, "first", "what session.intents.prepare returned")
         made = yield from self._session._checked_twap(made, first.vault_address)
         parent: ParentOrder = yield from self._session._start(made, first.vault_address, first)
         return parent
-
-
-add_examples(ParentOrder, "ParentOrder")

@@ -23,9 +23,22 @@ SCHEMA = "092e9ae7ccfc3901"
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A child order: its intent, when it was placed and when its request expires (Unix ms), its quantity (base units).
+    """A child order.
 
-    `filled` is None until it is known. It then holds the quantity, and `value` that of its fills in USDC.
+    Parameters
+    ----------
+    intent : str
+        Id of its intent.
+    time_ms : int
+        When it was placed, Unix ms.
+    expires_ms : int
+        When its request expires, Unix ms.
+    quantity : Decimal
+        Its quantity in base units.
+    filled : Decimal, optional
+        Filled quantity in base units, None until it is known (default: None).
+    value : Decimal, optional
+        Value of its fills in USDC (default: 0).
     """
 
     intent: str
@@ -38,10 +51,35 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A parent order. `done` of its schedule's slices are over. The next one is due at `due_ms` (Unix ms).
+    """A parent order.
 
-    `owner` is the session that works on it, "" for none. A session that is resumed takes it over, and the former owner
-    finds that out before its next child order, so that no slice is traded twice.
+    A session that is resumed takes it over, and the former owner finds that out before its next child order, so that no
+    slice is traded twice.
+
+    Parameters
+    ----------
+    id : str
+        Id of the parent order.
+    environment : str
+        Label of the environment.
+    account : str
+        Address of the account.
+    vault : str or None
+        Address of the vault it trades for, None for the account.
+    created_ms : int
+        When it was made, Unix ms.
+    twap : Twap
+        The TWAP.
+    due_ms : int
+        When the next slice is due, Unix ms.
+    owner : str
+        The session that works on it, "" for none.
+    state : str, optional
+        RUNNING, CANCELED or FINISHED (default: RUNNING).
+    done : int, optional
+        Number of the schedule's slices that are over (default: 0).
+    children : tuple of Child, optional
+        Its child orders, oldest first (default: none).
     """
 
     id: str
@@ -75,13 +113,30 @@ class Plan:
         return all(child.filled is not None for child in self.children)
 
     def next_quantity(self, product: Product) -> Decimal:
-        """Return the quantity of the next child order. A quantity that may have been filled counts as filled."""
+        """Return the quantity of the next child order, in base units. A quantity that may have been filled counts as
+        filled.
+
+        Parameters
+        ----------
+        product : Product
+            The product.
+        """
         committed = sum((one.quantity if one.filled is None else one.filled for one in self.children), _ZERO)
         most = CATCH_UP * (self.twap.due(product, 1) + product.step_size)
         return max(_ZERO, min(self.twap.due(product, self.done + 1) - committed, most))
 
     def advanced(self, now_ms: int, child: Child | None = None, message: str = "") -> Plan:
-        """Return the plan after a slice."""
+        """Return the plan after a slice.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in Unix ms.
+        child : Child, optional
+            Child order that was placed, None for none (default: None).
+        message : str, optional
+            Why none was placed (default: "").
+        """
         # Where it is much too late, as after a suspended computer, the schedule is shifted, not rushed through.
         begin_ms = self.due_ms if self.due_ms + self.twap.interval_ms > now_ms else now_ms
         due_ms = begin_ms + self.twap.interval_ms
@@ -94,5 +149,16 @@ class Plan:
 
     @classmethod
     def load(cls, text: str) -> Plan:
-        """Return the plan of a text that `dump` made. Raises msgspec.MsgspecError for another."""
+        """Return the plan of a text that `dump` made.
+
+        Parameters
+        ----------
+        text : str
+            Text of a note of the ledger.
+
+        Raises
+        ------
+        msgspec.MsgspecError
+            For another text.
+        """
         return msgspec.json.decode(text, type=cls)

@@ -45,7 +45,13 @@ KEPT = 20
 
 @dataclass(eq=False, repr=False)
 class ParentRunner:
-    """The parent orders of one session. `clock_runs` is False where time only moves by an advance of the venue."""
+    """The parent orders of one session. Where time only moves by an advance of the venue, the venue rings it.
+
+    Parameters
+    ----------
+    now_ms : callable
+        Function that returns the session's time in Unix ms.
+    """
 
     _calls: OrderCalls
     _delivery: Delivery
@@ -63,7 +69,19 @@ class ParentRunner:
         self._working = self._closed = False
 
     def start(self, twap: Twap, account: str, vault: str | None, first: Prepared | None = None) -> Plan:
-        """Record a parent order and place its first child immediately (`first`, if that is prepared already)."""
+        """Record a parent order and place its first child immediately.
+
+        Parameters
+        ----------
+        twap : Twap
+            The TWAP.
+        account : str
+            Address of the account.
+        vault : str or None
+            Address of the vault to trade for, None for the account.
+        first : Prepared, optional
+            The first child order, if that is prepared already (default: None).
+        """
         self._require_open("a TWAP")
         now_ms = self.now_ms()
         with self._lock:
@@ -78,7 +96,15 @@ class ParentRunner:
             return self._watch(plan.id)
 
     def resume(self, id: str, *, confirmed: bool) -> Plan:
-        """Take over a parent order that has not ended. Its next slice is due immediately."""
+        """Take over a parent order that has not ended. Its next slice is due immediately.
+
+        Parameters
+        ----------
+        id : str
+            Id of the parent order.
+        confirmed : bool
+            Whether a person has just confirmed it.
+        """
         self._require_open("resuming a TWAP")
         owner = self.plan(id).account
         account: str = self._calls.driver.run(self._delivery.account())
@@ -97,7 +123,13 @@ class ParentRunner:
             return self._watch(id)
 
     def cancel(self, id: str) -> Plan:
-        """Place no further child order. One that is on its way may still fill. Its fill is counted."""
+        """Place no further child order. One that is on its way may still fill. Its fill is counted.
+
+        Parameters
+        ----------
+        id : str
+            Id of the parent order.
+        """
         with self._lock:
             self._change(id, lambda one: replace(one, state=CANCELED))
             self._settle(self.plan(id))
@@ -110,7 +142,18 @@ class ParentRunner:
             self._delivery.limits.check_running(what)
 
     def plan(self, id: str) -> Plan:
-        """Return a parent order from its entry in the ledger. Raises InputError for an unknown id."""
+        """Return a parent order from its entry in the ledger.
+
+        Parameters
+        ----------
+        id : str
+            Id of the parent order.
+
+        Raises
+        ------
+        InputError
+            For an unknown id.
+        """
         return self._read(id)[1]
 
     def _read(self, id: str) -> tuple[str, Plan]:
@@ -135,14 +178,26 @@ class ParentRunner:
         return found
 
     def status(self, plan: Plan) -> str:
-        """Return the status of a parent order: its state, or INTERRUPTED where no session works on it."""
+        """Return the status of a parent order: its state, or INTERRUPTED where no session works on it.
+
+        Parameters
+        ----------
+        plan : Plan
+            The parent order.
+        """
         is_mine = plan.id in self._due and plan.owner == self._owner
         if plan.state != RUNNING or is_mine:
             return plan.state
         return RUNNING if plan.owner and self.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED
 
     def check_clock(self) -> None:
-        """Raise InputError where waiting would never end: time only moves by an advance of the venue."""
+        """Raise InputError where waiting would never end.
+
+        Raises
+        ------
+        InputError
+            If time only moves by an advance of the venue.
+        """
         if not self._clock_runs:
             what = "time only moves by venue.advance here, so waiting would never end"
             raise InputError(what, field="timeout", rule="clock")

@@ -31,7 +31,15 @@ _KIND = FileKind("candle cache", 2, "the candles are read from the venue again, 
 
 
 class CandleCache:
-    """A `directory` of closed candles, that markets can share: `scope` is the identity of this one."""
+    """A folder of closed candles, which markets can share.
+
+    Parameters
+    ----------
+    directory : str or PathLike
+        Path of the folder.
+    scope : str, optional
+        Identity of the market (default: "").
+    """
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
         need("pyarrow")
@@ -44,21 +52,46 @@ class CandleCache:
         return LOCAL.name in self.scope.split()
 
     def of_market(self, identity: str) -> CandleCache:
-        """Return the cache in the same directory for the market with this `identity`."""
+        """Return the cache in the same folder for another market.
+
+        Parameters
+        ----------
+        identity : str
+            Identity of that market.
+        """
         return CandleCache(self.directory, f"{self.scope} {identity}".strip())
 
     def path(self, symbol: str, interval: int) -> Path:
-        """Return the file of the product `symbol` and an `interval` (seconds)."""
+        """Return the file of a product and an interval.
+
+        Parameters
+        ----------
+        symbol : str
+            Symbol of the product.
+        interval : int
+            Length of a candle in seconds.
+        """
         readable = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{self.scope}_{symbol}").strip("_")[:60]
         # The readable name drops characters, so two scopes may share it; the digest distinguishes them.
         digest = hashlib.sha256(f"{self.scope}\n{symbol}".encode()).hexdigest()[:8]
         return self.directory / f"{readable}_{digest}_{interval}.parquet"
 
     def load(self, symbol: str, interval: int) -> tuple[pd.DataFrame, list[Range]]:
-        """Return the cached candles of `symbol` and `interval` (seconds), oldest first, and their complete ranges.
+        """Return the cached candles, oldest first, and the ranges in which they are complete.
 
-        The columns and dtypes are those of `help(session.info.klines)`. A file that can't be used counts as empty, with
-        a DataWarning.
+        A file that can't be used counts as empty, with a DataWarning.
+
+        Parameters
+        ----------
+        symbol : str
+            Symbol of the product.
+        interval : int
+            Length of a candle in seconds.
+
+        Returns
+        -------
+        tuple of DataFrame and list
+            Columns and dtypes are those of `help(session.info.klines)`. A range is a pair of Unix ms.
         """
         from . import frames
 
@@ -75,7 +108,19 @@ class CandleCache:
         return frames.empty(Kline.declared), []
 
     def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
-        """Replace the file of `symbol` and `interval` by `candles`, complete in `covered`, or warn with DataWarning."""
+        """Replace the file of a product and an interval. A failure is a DataWarning.
+
+        Parameters
+        ----------
+        symbol : str
+            Symbol of the product.
+        interval : int
+            Length of a candle in seconds.
+        candles : DataFrame
+            Candles, oldest first.
+        covered : list of Range
+            Ranges in which they are complete, pairs of Unix ms.
+        """
         import pyarrow as pa
 
         plain = candles[list(Kline.declared.columns)].reset_index(drop=True)
@@ -91,7 +136,15 @@ class CandleCache:
 
 
 def missing(covered: list[Range], wanted: Range) -> list[Range]:
-    """Return the parts of `wanted` that are not `covered`, in order."""
+    """Return the parts of a range that are not covered, in order.
+
+    Parameters
+    ----------
+    covered : list of Range
+        Disjoint ranges, in order.
+    wanted : Range
+        The range.
+    """
     gaps, at = [], wanted[0]
     for start, end in [*sorted(covered), (wanted[1], wanted[1])]:
         if at < (until := min(start, wanted[1])):
@@ -101,7 +154,13 @@ def missing(covered: list[Range], wanted: Range) -> list[Range]:
 
 
 def merged(ranges: list[Range]) -> list[Range]:
-    """Return the same coverage as these `ranges`, as disjoint ones, in order."""
+    """Return the same coverage as some ranges, as disjoint ones, in order.
+
+    Parameters
+    ----------
+    ranges : list of Range
+        The ranges.
+    """
     disjoint: list[Range] = []
     for start, end in sorted(each for each in ranges if each[0] < each[1]):
         if disjoint and start <= disjoint[-1][1]:

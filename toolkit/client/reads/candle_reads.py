@@ -42,7 +42,25 @@ _ROUND = 50
 
 @dataclass(frozen=True, slots=True)
 class CandleRequest:
-    """Candles of a product that start in `first_ms` … `last_ms`, both included. `exact` is amounts as Decimal."""
+    """Candles of a product that start in a window.
+
+    Parameters
+    ----------
+    symbol : str
+        Symbol of the product.
+    interval_s : int
+        Length of a candle in seconds.
+    first_ms : int
+        Earliest start of a candle, Unix ms.
+    last_ms : int
+        Latest start of a candle, Unix ms, included.
+    now_ms : int
+        The present in Unix ms.
+    exact : bool
+        True gives amounts as Decimal.
+    budget : ReadBudget, optional
+        What the read may take (default: `BUDGET`).
+    """
 
     symbol: str
     interval_s: int
@@ -70,7 +88,19 @@ class CandleRequest:
 
 
 def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
-    """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`."""
+    """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`.
+
+    Parameters
+    ----------
+    reader : Reader
+        Reader of the session.
+    request : CandleRequest
+        The candles to read.
+    cache : CandleCache or None
+        Cache of closed candles, None for none.
+    progress : Progress
+        Counts the rows of the read.
+    """
     begin, end = request.range
     cached = frames.empty(Kline.declared, exact=request.exact)
     covered: list[Range] = []
@@ -116,9 +146,22 @@ def _agrees(reader: Reader, request: CandleRequest, cached: pd.DataFrame) -> Flo
 def read_last(
     reader: Reader, request: CandleRequest, count: int, cache: CandleCache | None, progress: Progress
 ) -> Flow[pd.DataFrame]:
-    """Return the last `count` candles of a request, which covers that many intervals.
+    """Return the last candles of a request.
 
     An interval without trades has no candle, so earlier ones are read for those that are missing.
+
+    Parameters
+    ----------
+    reader : Reader
+        Reader of the session.
+    request : CandleRequest
+        The candles to read.
+    count : int
+        Number of candles. The request covers that many intervals.
+    cache : CandleCache or None
+        Cache of closed candles, None for none.
+    progress : Progress
+        Counts the rows of the read.
     """
     candles = yield from read(reader, request, cache, progress)
     pages, said = list(candles.attrs["raw"].pages), str(candles.attrs["missing"])
@@ -239,7 +282,19 @@ def _timestamp(time_ms: int) -> pd.Timestamp:
 
 
 def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill: bool) -> pd.DataFrame:
-    """Return candles with index `time`, without the forming one if `closed`, without gaps if `fill`."""
+    """Return candles with index `time`.
+
+    Parameters
+    ----------
+    candles : DataFrame
+        Candles, oldest first.
+    request : CandleRequest
+        The candles to read.
+    closed : bool
+        True leaves out the one that is still forming.
+    fill : bool
+        True fills gaps with flat candles at the last close.
+    """
     attrs = dict(candles.attrs)
     indexed = candles.set_index("time")
     if closed:

@@ -21,10 +21,19 @@ Time = When
 
 
 def seconds(interval: Span, known: Sequence[int] = ()) -> int:
-    """Return a candle interval in whole seconds: a span such as "1m", "4h", "1d", "1w" or a timedelta.
+    """Return a candle interval in whole seconds.
 
-    `known` are those that there are, in seconds, () for whole minutes up to a week. Raises InputError for anything
-    else, see `numerals.span_ns`.
+    Parameters
+    ----------
+    interval : str or timedelta
+        A span such as "1m", "4h", "1d", "1w" or a timedelta.
+    known : sequence of int, optional
+        Intervals that there are, in seconds (default: whole minutes up to a week).
+
+    Raises
+    ------
+    InputError
+        For anything else, see `numerals.span_ns`.
     """
     length_s, rest = divmod(milliseconds(interval, "interval"), 1000)
     if rest or (length_s not in known if known else length_s % 60 or not 60 <= length_s <= _WEEK_S):
@@ -37,7 +46,17 @@ def seconds(interval: Span, known: Sequence[int] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OrderRef:
-    """An order as a user names it: by the venue's id, else by its client id. With its product where that is given."""
+    """An order as a user names it: by the venue's id, else by its client id. With its product where that is given.
+
+    Parameters
+    ----------
+    order_id : int or None
+        The venue's id, or None.
+    cl_ord_id : int, optional
+        Client id, or None (default: None).
+    symbol : str or int, optional
+        Symbol or code of the product, None if it is not given (default: None).
+    """
 
     order_id: int | None
     cl_ord_id: int | None = None
@@ -52,14 +71,30 @@ _IDS = {
 
 
 def is_order_row(value: object) -> bool:
-    """Return whether a value is a receipt, or a row of a table of orders: a Series, a tuple with names, a mapping."""
+    """Return whether a value is a receipt, or a row of a table of orders: a Series, a tuple with names, a mapping.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+    """
     return any(_member(value, name) is not None for names in _IDS.values() for name in names)
 
 
 def order_ref(value: object, name: str = "order") -> OrderRef:
-    """Return an order given by its id (a number of any kind, or text), a receipt, or a row of a table of orders.
+    """Return an order.
 
-    Raises InputError for anything else, and for a receipt of several orders.
+    Parameters
+    ----------
+    value : object
+        Its id (a number of any kind, or text), a receipt, or a row of a table of orders.
+    name : str, optional
+        Name of the argument, which errors repeat (default: "order").
+
+    Raises
+    ------
+    InputError
+        For anything else, and for a receipt of several orders.
     """
     if not is_order_row(value):
         return OrderRef(identifier(value, name))
@@ -86,7 +121,17 @@ def _member(value: object, name: str) -> Any:
 def query_text(param: Param, value: Any) -> str:
     """Return a value as text of the query, checked by the venue's rule.
 
-    Raises MalformedRequest that names the parameter as Python spells it.
+    Parameters
+    ----------
+    param : Param
+        Declaration of the parameter.
+    value : object
+        Value as the caller gave it.
+
+    Raises
+    ------
+    MalformedRequest
+        For a value that breaks the rule. It names the parameter as Python spells it.
     """
     text = _text(param, value)
     try:

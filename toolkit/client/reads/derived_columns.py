@@ -33,7 +33,17 @@ LEG_COLUMNS = {
 
 
 def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: bool) -> pd.DataFrame:
-    """Return symbol, maker and taker rate of each product: the account's own where `own` has them."""
+    """Return symbol, maker and taker rate of each product: the account's own where it has any.
+
+    Parameters
+    ----------
+    products : sequence of Product
+        The products.
+    own : DataFrame or None
+        The account's rates by column, None without any.
+    exact : bool
+        True gives Decimal (default: False, float64).
+    """
     from .frames import typed
 
     known = records(own) if own is not None else []
@@ -53,12 +63,21 @@ def legs(
     *,
     exact: bool,
 ) -> pd.DataFrame:
-    """Return one row per open leg (long or short side) of the positions, with the columns of LEG_COLUMNS.
+    """Return one row per open leg (long or short side) of positions, with the columns of LEG_COLUMNS.
 
-    `positions` are rows of the positions query as `frames.values_of` returns them, `equity` the account's equity in
-    USDC, `tiers` the margin tiers by symbol. Liquidation prices are NA where no price liquidates, and where the tiers
-    are not known. For a cross position that is also so without the equity and the tiers of the other cross positions.
-    In hedge mode both legs share one.
+    Liquidation prices are NA where no price liquidates, and where the tiers are not known. For a cross position that is
+    also so without the equity and the tiers of the other cross positions. In hedge mode both legs share one.
+
+    Parameters
+    ----------
+    positions : sequence of mapping
+        Rows of the positions query, as `frames.values_of` returns them.
+    equity : Decimal or None
+        The account's equity in USDC, None if it is not known.
+    tiers : mapping
+        Margin tiers by symbol, None where they are not known.
+    exact : bool
+        True gives Decimal.
     """
     from .frames import typed
 
@@ -77,7 +96,13 @@ def legs(
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dicts by column."""
+    """Return the rows of a frame as dicts by column.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The frame.
+    """
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -108,24 +133,52 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
 
 
 def net_size(row: Mapping[str, Any]) -> Decimal:
-    """Return the size of a position by column, negative for a short, of a hedged one long less short."""
+    """Return the size of a position by column, negative for a short, of a hedged one long less short.
+
+    Parameters
+    ----------
+    row : mapping
+        A position, by column.
+    """
     return _amount(row["long_size"]) - abs(_amount(row["short_size"]))
 
 
 def pnl_of(row: Mapping[str, Any], mark: Decimal) -> Decimal:
-    """Return the unrealised PnL of a position at a mark price."""
+    """Return the unrealised PnL of a position, in USDC.
+
+    Parameters
+    ----------
+    row : mapping
+        A position, by column.
+    mark : Decimal
+        Mark price in USDC.
+    """
     return net_size(row) * mark - _amount(row["long_entry_value"]) + abs(_amount(row["short_entry_value"]))
 
 
 def isolated_equity(row: Mapping[str, Any]) -> Decimal:
-    """Return the equity of an isolated position, 0 of another."""
+    """Return the equity of an isolated position, 0 of another.
+
+    Parameters
+    ----------
+    row : mapping
+        A position, by column.
+    """
     if row["margin_mode"] != "ISOLATED":
         return _ZERO
     return _amount(row["assigned_margin"]) + pnl_of(row, _amount(row["mark_price"]))
 
 
 def maintenance_of(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal | None:
-    """Return the maintenance margin of both legs of a position, None where its tiers are not known."""
+    """Return the maintenance margin of both legs of a position, None where its tiers are not known.
+
+    Parameters
+    ----------
+    row : mapping
+        A position, by column.
+    tiers : sequence of MarginTier or None
+        Margin tiers of its product, None if they are not known.
+    """
     mark, sizes = _amount(row["mark_price"]), (_amount(row["long_size"]), abs(_amount(row["short_size"])))
     held = [size for size in sizes if size]
     if held and not tiers:
@@ -173,6 +226,11 @@ def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
     """Return fills with `value` (price × quantity) and `fee` (all that the fill shows), in USDC, after column quantity.
 
     A builder's fee is shown by a venue with wire="extended" only. The ledger has it.
+
+    Parameters
+    ----------
+    fills : DataFrame
+        Fills by column.
     """
     import numpy as np
     import pandas as pd
@@ -187,13 +245,31 @@ def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
 def role_and_type(
     fill: Mapping[str, Any], ids: Mapping[str, Container[str]], types: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the role of a fill whose id is among those of one role only, and the type of its order, as on the wire."""
+    """Return the role of a fill whose id is among those of one role only, and the type of its order, as on the wire.
+
+    Parameters
+    ----------
+    fill : mapping
+        The fill, in wire names.
+    ids : mapping
+        Ids of fills that a query of one role returned, by role.
+    types : mapping
+        Type of the order, by order id.
+    """
     roles = [role for role, known in ids.items() if str(fill.get("id")) in known]
     return {"role": roles[0] if len(roles) == 1 else None, "ordType": types.get(str(fill["orderId"]))}
 
 
 def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
-    """Return funding rates with `annualised` (ratio): the rate if every interval of a year (365 days) settled it."""
+    """Return funding rates with `annualised` (ratio): the rate if every interval of a year (365 days) settled it.
+
+    Parameters
+    ----------
+    rates : DataFrame
+        Funding rates by column.
+    exact : bool
+        Whether amounts are Decimal.
+    """
     import pandas as pd
 
     intervals_s = rates["funding_interval"]

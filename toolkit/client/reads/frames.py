@@ -33,8 +33,13 @@ Symbols = Mapping[int, str]
 class InfoAnswer(dict[str, Any]):
     """The responses that a frame was made from: `frame.attrs["raw"]`.
 
-    `pages` has the JSON text of each response, `json()` decodes them. To pandas it is an empty dict, compared by
-    identity: pandas copies and compares attrs in most operations, which would cost more than the operation itself.
+    To pandas it is an empty dict, compared by identity: pandas copies and compares attrs in most operations, which
+    would cost more than the operation itself.
+
+    Parameters
+    ----------
+    pages : iterable of bytes, optional
+        JSON text of each response (default: none).
     """
 
     __slots__ = ("pages",)
@@ -74,12 +79,27 @@ def frame(
     exact: bool = False,
     entrance: door.Door | None = None,
 ) -> pd.DataFrame:
-    """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
+    """Return the response of a query as a DataFrame with the columns and dtypes of its record.
 
-    `answer` is JSON text of the envelope, or several such pages. `symbols` has the symbol of each product code. An
-    unknown code stays as text. With `exact` amounts are Decimal objects. `entrance` is the session's door: through it
-    rows come only with what their record needs. Raises BadAnswer for JSON text that is not the envelope, and for rows
-    that the door refuses. Warns with DataWarning where a value does not fit.
+    It warns with DataWarning where a value does not fit.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    answer : bytes or sequence of bytes
+        JSON text of the envelope, or several such pages.
+    symbols : str, int or iterable of these, optional
+        Product code → symbol (default: none). An unknown code stays as text.
+    exact : bool, optional
+        True gives Decimal objects (default: False, float64).
+    entrance : Door, optional
+        The session's door, through which rows come only with what their record needs (default: none).
+
+    Raises
+    ------
+    BadAnswer
+        For JSON text that is not the envelope, and for rows that the door refuses.
     """
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is Kline.declared and not exact:
@@ -98,7 +118,15 @@ def frame(
 
 
 def data_of(body: bytes, *, exact: bool = False) -> Any:
-    """Return `data` of an envelope's JSON text. Numbers with a fraction become Decimal when `exact`."""
+    """Return `data` of an envelope's JSON text.
+
+    Parameters
+    ----------
+    body : bytes
+        JSON text of the envelope.
+    exact : bool, optional
+        True gives numbers with a fraction as Decimal (default: False, float).
+    """
     try:
         jsontext.guard(body)
         decoded = _EXACT.decode(body) if exact else msgspec.json.decode(body)
@@ -115,7 +143,15 @@ _EXACT = msgspec.json.Decoder(float_hook=Decimal)
 
 
 def empty(record: Record, *, exact: bool = False) -> pd.DataFrame:
-    """Return an empty frame with the columns and dtypes of a record."""
+    """Return an empty frame with the columns and dtypes of a record.
+
+    Parameters
+    ----------
+    record : Record
+        Declaration of the record.
+    exact : bool, optional
+        True gives Decimal objects (default: False, float64).
+    """
     return from_rows(record, [], exact=exact)
 
 
@@ -128,10 +164,29 @@ def from_rows(
     entrance: door.Door | None = None,
     where: str = "",
 ) -> pd.DataFrame:
-    """Return decoded rows (objects by wire name) as a frame. Rows that are not objects are left out with a warning.
+    """Return decoded rows as a frame. Rows that are not objects are left out with a warning.
 
-    Through a session's door, `entrance`, come only rows with what their record needs. For others it raises BadAnswer
-    that names the path, `where`. It says once which other published fields are absent.
+    A door says once which other published fields are absent.
+
+    Parameters
+    ----------
+    record : Record
+        Declaration of the record.
+    rows : sequence
+        Objects by wire name.
+    symbols : str, int or iterable of these, optional
+        Product code → symbol (default: none). An unknown code stays as text.
+    exact : bool, optional
+        True gives Decimal objects (default: False, float64).
+    entrance : Door, optional
+        The session's door, through which rows come only with what their record needs (default: none).
+    where : str, optional
+        Path of the query, for the error (default: "").
+
+    Raises
+    ------
+    BadAnswer
+        For rows that the door refuses. It names the path.
     """
     needed = record.needed if entrance is not None else ()
     if needed and not all(isinstance(row, Mapping) for row in rows):
@@ -154,6 +209,17 @@ def values_of(
     """Return the rows of a response by column, as `frame` reads them but without a frame, for what is derived of them.
 
     Amounts are Decimal, times are ms, what is missing is None. Raises and warns as `frame` does.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    body : bytes
+        JSON text of the envelope.
+    symbols : str, int or iterable of these, optional
+        Product code → symbol (default: none). An unknown code stays as text.
+    entrance : Door
+        The session's door, through which rows come only with what their record needs (default: none).
     """
     rows = door.rows_of(endpoint, data_of(body, exact=True))
     if not all(isinstance(row, Mapping) for row in rows):
@@ -216,8 +282,18 @@ def _made(columns: Mapping[str, Any], count: int) -> pd.DataFrame:
 
 
 def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
-    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes. None, and
-    a column that is missing from a row is NA."""
+    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes. None, and a
+    column that is missing from a row is NA.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Rows by column.
+    dtypes : mapping
+        Column → dtype.
+    exact : bool, optional
+        True gives Decimal objects (default: False, float64).
+    """
     columns: dict[str, Any] = {}
     for name, dtype in dtypes.items():
         values = [None if (value := row.get(name)) is pd.NA else value for row in rows]
@@ -233,9 +309,19 @@ def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact
 
 
 def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
-    """Return a frame with one of its columns as the index. None keeps the key as a column, as Arrow and polars need it.
+    """Return a frame with one of its columns as the index.
 
-    Raises InputError for anything but a column's name.
+    Parameters
+    ----------
+    frame : DataFrame
+        The frame.
+    index : str or None
+        Name of the column. None keeps the key as a column, as Arrow and polars need it.
+
+    Raises
+    ------
+    InputError
+        For anything but a column's name.
     """
     if frame.index.name is not None:
         if frame.index.name == index:
@@ -248,7 +334,13 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return frames with the same columns one after the other, without an index, with the answers of all."""
+    """Return frames with the same columns one after the other, without an index, with the answers of all.
+
+    Parameters
+    ----------
+    parts : sequence of DataFrame
+        Frames with the same columns.
+    """
     if len(parts) == 1:
         return indexed(parts[0], None)
     # Empty frames are left out because pd.concat warns about their dtypes.
@@ -286,7 +378,19 @@ def _sample(field: RecordField, values: Sequence[Any]) -> Any:
 
 
 def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
-    """Return the column for a field's wire values, and the number of values that did not fit and are NA."""
+    """Return the column for a field's wire values, and the number of values that did not fit and are NA.
+
+    Parameters
+    ----------
+    field : RecordField
+        Declaration of the field.
+    values : list
+        Its values on the wire.
+    symbols : str, int or iterable of these
+        Product code → symbol. An unknown code stays as text.
+    exact : bool
+        True gives Decimal objects.
+    """
     read = partial(door.read, field)
     if field.kind in AMOUNTS:
         return (_decimals if exact else _floats)(values, read, field.signed)
@@ -404,6 +508,11 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
 
     It is when all rows are of one product and interval and have every field. Candles are read by the hundred thousand,
     so such pages are decoded in pieces that fit the processor's cache. All other pages are read row by row.
+
+    Parameters
+    ----------
+    body : bytes
+        JSON text of the envelope.
     """
     head = _PREFIX.match(body)
     text = body.rstrip()

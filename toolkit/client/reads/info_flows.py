@@ -11,11 +11,13 @@ from datetime import date, datetime, timedelta  # noqa: F401 - for annotations m
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
+from ...errors import capital
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...suggestions import Suggesting, bound
 from ...worked_examples import examples_of
+from ..io.docstrings import described, parameter, section
 from ..io.flow import Flow, flow
 from .reading import InfoSession, Reader
 
@@ -44,7 +46,13 @@ _ANNUALISED = "funding_rate_history"
 
 
 class InfoFlows(Suggesting):
-    """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
+    """The flows of Info and AsyncInfo. Those of the queries are added below this class.
+
+    Parameters
+    ----------
+    session : InfoSession
+        The session that they read for.
+    """
 
     def __init__(self, session: InfoSession) -> None:
         self._session = session
@@ -142,34 +150,65 @@ def _default_words(param: Param) -> str:
     return f", default: {known}" if known is not None and param.kind != "flag" else ""
 
 
+_SHAPING_TEXTS = {
+    "exact": ("bool", "True gives Decimal (default: False, float64)"),
+    "index": ("str | None", "Column that becomes the index (default: none)"),
+    "progress": ("bool | None", "True shows a bar, False none (default: when the read takes long)"),
+}
+_RAISES = {
+    "MalformedRequest": "For a value that breaks its rule",
+    "ExchangeError": "When the venue refuses",
+    "TransportError": "When no usable answer came",
+}
+
+
 def _docstring(endpoint: Endpoint) -> str:
-    lines = [f"{endpoint.summary}, as a DataFrame.", ""]
-    lines += [
-        f"{param.name}: {param.about} ({_accepts(param)}{_default_words(param)})" for param in endpoint.params.values()
+    required = _required(endpoint.params.values())
+    parameters = [
+        parameter(
+            param.name,
+            _annotation(param),
+            f"{param.about} ({_accepts(param)}{_default_words(param)})",
+            optional=param not in required,
+        )
+        for param in endpoint.params.values()
     ]
-    lines.append("exact: True gives Decimal (default: False, float64)")
-    lines.append("index: column that becomes the index (default: none)")
-    rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
-    if endpoint.windowed:
-        lines.append("progress: True shows a bar, False none (default: when the read takes long)")
-        rows = f"Rows: all, oldest first. With `page` or `page_size` one page, {endpoint.order}. "
-    lines += ["", f"{rows}Columns (dtype; unit):"]
-    for field in endpoint.record.fields:
-        unit = f"; {field.unit}" if field.unit else ""
-        mark = "" if field.published or not endpoint.record.known else " [L]"
-        lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}{mark}")
-        if endpoint.name == _ANNUALISED and field.column == "funding_rate":
-            lines.append("    annualised (float64; ratio per year): the rate if every interval of 365 days settled it")
-    lines += [
+    shaping = [name for name in _SHAPING if name != "progress" or endpoint.windowed]
+    parameters += [
+        parameter(name, annotation, text, optional=True)
+        for name in shaping
+        for annotation, text in [_SHAPING_TEXTS[name]]
+    ]
+    lines = [
+        f"{endpoint.summary}, as a DataFrame.",
         "",
         "Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.",
         *(_COMPLETE if endpoint.windowed else ()),
-        "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
-        "TransportError when no usable answer came.",
         f'Source: docs/published.md, "Info API": GET {endpoint.path}.',
-        *examples_of("Info").get(endpoint.name, ()),
+        *section("Parameters", parameters),
+        *section("Returns", [described("DataFrame", _rows(endpoint), _columns(endpoint))]),
+        *section("Raises", [described(name, text) for name, text in _RAISES.items()]),
     ]
+    if examples := examples_of("Info").get(endpoint.name, ())[1:]:
+        lines += section("Examples", [list(examples)])
     return "\n".join(lines)
+
+
+def _rows(endpoint: Endpoint) -> str:
+    if endpoint.windowed:
+        rows = f"All rows, oldest first. With `page` or `page_size` one page, {endpoint.order}."
+    else:
+        rows = f"Rows: {endpoint.order}." if endpoint.order else ""
+    return f"{rows} Columns with dtype and unit:".strip()
+
+
+def _columns(endpoint: Endpoint) -> Iterable[str]:
+    for field in endpoint.record.fields:
+        unit = f", {field.unit}" if field.unit else ""
+        mark = "" if field.published or not endpoint.record.known else " [L]"
+        yield f"`{field.column}`: {field.dtype}{unit}. {capital(field.about)}{mark}"
+        if endpoint.name == _ANNUALISED and field.column == "funding_rate":
+            yield "`annualised`: float64, ratio per year. The rate if every interval of 365 days settled it"
 
 
 for _endpoint in ENDPOINTS.values():

@@ -45,10 +45,34 @@ Key = tuple[str, ...]
 class PagedRead:
     """A complete read of one query. After a failure `run` continues where it stopped.
 
-    Attributes: `endpoint`, `query` (without page and window), `start` and `end` of the window (ms, None is open),
-    `rows` by identity in the order of arrival, `pages` (responses as received), `done`. `budget` is what a pass may
-    take. `total` is what the venue reports, None where it does not. `missing` and `doubt` are sentences, "" where there
-    is nothing to say. `requests` are those of all runs, `seconds` those of runs that have something to say.
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    query : tuple of pairs of str
+        The query without page and window.
+    start : int, optional
+        First time of the window in Unix ms, None is open (default: None).
+    end : int, optional
+        Last time of the window in Unix ms, None is open (default: None).
+    rows : dict, optional
+        Rows by identity, in the order of arrival (default: none).
+    pages : list of bytes, optional
+        Responses as received (default: none).
+    done : bool, optional
+        Whether it is complete (default: False).
+    budget : ReadBudget, optional
+        What a pass may take (default: `BUDGET`).
+    total : int, optional
+        Number of rows that the venue reports, None where it does not (default: None).
+    missing : str, optional
+        Why rows may be missing, as a sentence, "" where nothing says so (default: "").
+    doubt : str, optional
+        What could not be proved, as a sentence, "" where there is nothing (default: "").
+    requests : int, optional
+        Requests of all runs (default: 0).
+    seconds : float, optional
+        Seconds of the runs that have something to say (default: 0).
     """
 
     endpoint: Endpoint
@@ -87,7 +111,15 @@ class PagedRead:
         return len(self._changed)
 
     def run(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
-        """Read until no rows are left, or the budget is spent. An error keeps what was read. Run again to continue."""
+        """Read until no rows are left, or the budget is spent. An error keeps what was read. Run again to continue.
+
+        Parameters
+        ----------
+        fetch : callable
+            Flow that returns one page.
+        progress : Progress
+            Counts the rows.
+        """
         began_ms: int = yield Elapsed()
         if self.rows and self.endpoint.windowed and self.end is None:
             # After an interruption: rows may have arrived since the newest one.
@@ -274,7 +306,13 @@ class PagedRead:
 
 
 def unproved(reads: Sequence[PagedRead]) -> str:
-    """Return what reads of one query could not prove, as sentences for one warning, "" where there is nothing."""
+    """Return what reads of one query could not prove, as sentences for one warning, "" where there is nothing.
+
+    Parameters
+    ----------
+    reads : sequence of PagedRead
+        Reads of one query.
+    """
     said = [one for read in reads for one in (read.missing, read.doubt) if one]
     if moved := sum(read.moved for read in reads):
         rows, requests = (sum(each) for each in zip(*((len(read.rows), read.requests) for read in reads), strict=True))
@@ -287,7 +325,13 @@ def unproved(reads: Sequence[PagedRead]) -> str:
 
 
 def oldest_first(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
-    """Return the rows of reads of one query by time and number, oldest first."""
+    """Return the rows of reads of one query by time and number, oldest first.
+
+    Parameters
+    ----------
+    reads : sequence of PagedRead
+        Reads of one query.
+    """
     if len(reads) == 1:
         return reads[0].newest_first()[::-1]
     return [row for _, row in sorted((item for read in reads for item in read.rows.items()), key=reads[0]._place)]
@@ -298,6 +342,14 @@ def _number(key: Key) -> int:
 
 
 def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> Key:
-    """Return the values of a row's identity fields, or of all its fields where one of them is missing."""
+    """Return the values of a row's identity fields, or of all its fields where one of them is missing.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    row : mapping
+        The row, in wire names.
+    """
     key = tuple(str(row.get(name, "")) for name in endpoint.record.identity)
     return key if key and all(key) else tuple(f"{name}={row[name]}" for name in sorted(row))

@@ -52,6 +52,13 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
     """Read an envelope without decoding `data`, where the first and last bytes show a complete success.
 
     The frame decodes the data itself. Decoding 100,000 candles twice would double the time of a read.
+
+    Parameters
+    ----------
+    reply : Reply
+        The HTTP reply.
+    what : str
+        Request in words, for the error.
     """
     head = _SUCCESS.match(reply.body)
     if reply.status == 200 and head and reply.body.rstrip().endswith(_CLOSING[head[1]]):
@@ -60,24 +67,68 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
 
 
 def amount(row: Row, name: str) -> Decimal:
-    """Return an amount of a row, 0 where it is missing."""
+    """Return an amount of a row, 0 where it is missing.
+
+    Parameters
+    ----------
+    row : mapping
+        The row, in wire names.
+    name : str
+        Wire name of the field.
+    """
     return Decimal(str(row.get(name) or "0"))
 
 
 def known_amount(row: Row, name: str, what: str) -> Decimal:
-    """Return an amount of a row that a decision needs. Raises BadAnswer, which names it, where it is missing."""
+    """Return an amount of a row that a decision needs.
+
+    Parameters
+    ----------
+    row : mapping
+        The row, in wire names.
+    name : str
+        Wire name of the field.
+    what : str
+        The row in words, for the error.
+
+    Raises
+    ------
+    BadAnswer
+        Where it is missing. The error names it.
+    """
     if row.get(name) in (None, ""):
         raise BadAnswer(f"{what}: {name} is missing", body=str(dict(row)))
     return amount(row, name)
 
 
 def is_hedged(position: Row) -> bool:
-    """Return whether a position is one in hedge mode, in which a product has a long and a short leg."""
+    """Return whether a position is one in hedge mode, in which a product has a long and a short leg.
+
+    Parameters
+    ----------
+    position : mapping
+        The position, in wire names.
+    """
     return (ENUMS["position_mode"].text(position.get("positionMode")) or "").upper() == PositionMode.HEDGE.name
 
 
 def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """As `fetch_rows`. Raises BadAnswer unless all rows are there, each with what its record can't do without."""
+    """Return the rows of a query, as `fetch_rows` does.
+
+    Parameters
+    ----------
+    name : str
+        Name of the query.
+    retry : Retry
+        How often and when a query is repeated.
+    **query : str
+        Parameters in wire names.
+
+    Raises
+    ------
+    BadAnswer
+        Unless all rows are there, each with what its record can't do without.
+    """
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
     return _all_of(endpoint, envelope.data)
@@ -101,7 +152,18 @@ def _too_few(endpoint: Endpoint, data: Any, count: int) -> str:
 
 
 def whole(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table by which something is decided. Raises BadAnswer where rows may be missing."""
+    """Return a table by which something is decided.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+
+    Raises
+    ------
+    BadAnswer
+        Where rows may be missing.
+    """
     if said := table.attrs.get("missing"):
         raise BadAnswer(said)
     return table
@@ -114,9 +176,18 @@ class OpenOrders(dict[int, tuple[str, Row]]):
 
 
 def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """Return the rows of one response of the query `name`, without a rate limit. `query` is in wire names.
+    """Return the rows of one response of a query, without a rate limit.
 
     They are as they came, for a caller that looks at each of them. [] where the data has another shape.
+
+    Parameters
+    ----------
+    name : str
+        Name of the query.
+    retry : Retry
+        How often and when a query is repeated.
+    **query : str
+        Parameters in wire names.
     """
     endpoint = ENDPOINTS[name]
     envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
@@ -158,7 +229,13 @@ class InfoSession(ReadingSession, Protocol):
 
 
 class Reader:
-    """Reads the Info API for a Session or AsyncSession. A complete read that failed is kept, to be continued."""
+    """Reads the Info API for a Session or AsyncSession. A complete read that failed is kept, to be continued.
+
+    Parameters
+    ----------
+    session : ReadingSession
+        The session that it reads for.
+    """
 
     def __init__(self, session: ReadingSession) -> None:
         self._session = session
@@ -170,7 +247,19 @@ class Reader:
     def table(
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
-        """Send one request and return the response as a frame. `given` has values by Python name."""
+        """Send one request and return the response as a frame.
+
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        given : mapping
+            Values by Python name. None means not given.
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
+        """
         from ..reads import frames
 
         endpoint = ENDPOINTS[name]
@@ -185,8 +274,20 @@ class Reader:
     ) -> Flow[PagedRead]:
         """Read all rows of a query in [start, end], or continue the same read where it failed.
 
-        `progress` shows a bar immediately (True), never (False) or when the read takes long (None). The read may have
-        something `missing`, which the table that is made of it says (`frame_of`).
+        The read may have something `missing`, which the table that is made of it says (`frame_of`).
+
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        given : mapping
+            Values by Python name. None means not given.
+        start : str, int, float, date, datetime, timedelta or None
+            First time, see `numerals.moment`. None is open.
+        end : str, int, float, date, datetime, timedelta or None
+            Last time, see `numerals.moment`. None is open.
+        progress : bool or None
+            True shows a bar immediately, False never, None when the read takes long.
         """
         from ...progress import Progress
         from .paging import PagedRead
@@ -231,8 +332,23 @@ class Reader:
     ) -> Flow[PagedRead]:
         """Read all rows of a query in a window, each time from the beginning and without a progress bar.
 
-        Something is decided by them, so it raises BadAnswer where rows may be missing. With `in_part` the caller says
-        so, or looks for the others.
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        given : mapping
+            Values by Python name. None means not given.
+        start_ms : int, optional
+            First time in Unix ms (default: None, open).
+        end_ms : int, optional
+            Last time in Unix ms (default: None, open).
+        in_part : bool, optional
+            Whether the caller says that rows may be missing, or looks for the others (default: False).
+
+        Raises
+        ------
+        BadAnswer
+            Where rows may be missing, as something is decided by them. Not with `in_part`.
         """
         from ...progress import Progress
         from .paging import PagedRead
@@ -248,9 +364,21 @@ class Reader:
         return read
 
     def open_orders(self, account: str, code: int | None = None, *, in_part: bool = False) -> Flow[OpenOrders]:
-        """Return every open order of an account. `code` is its product (None: all).
+        """Return every open order of an account.
 
-        Raises BadAnswer where orders may be missing. With `in_part` the result says so.
+        Parameters
+        ----------
+        account : str
+            Address of the account.
+        code : int, optional
+            Code of the product (default: None, all).
+        in_part : bool, optional
+            Whether the result may say that orders are missing (default: False).
+
+        Raises
+        ------
+        BadAnswer
+            Where orders may be missing. Not with `in_part`.
         """
         found = OpenOrders()
         for status in OPEN_STATUSES:
@@ -280,7 +408,20 @@ class Reader:
         """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`.
 
         `attrs["moved"]` is the number of rows that changed during the reads, `attrs["missing"]` why rows may be
-        missing, "" where nothing says so. One DataWarning says both. `beside` are reads that completed the rows.
+        missing, "" where nothing says so. One DataWarning says both.
+
+        Parameters
+        ----------
+        reads : sequence of PagedRead
+            Reads of one query.
+        rows : sequence of mapping
+            The rows, in wire names.
+        beside : sequence of PagedRead, optional
+            Reads that completed the rows (default: none).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
         """
         from ..reads import frames
         from .paging import unproved
@@ -298,7 +439,17 @@ class Reader:
         return frames.indexed(frame, index)
 
     def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
-        """Return a further member of the product list's data as a frame. `member` is a key of META_RECORDS."""
+        """Return a further member of the product list's data as a frame.
+
+        Parameters
+        ----------
+        member : str
+            Key of META_RECORDS.
+        exact : bool
+            True gives Decimal (default: False, float64).
+        index : str or None
+            Column that becomes the index, None for none.
+        """
         from ..reads import frames
 
         reply = yield from self.fetch(ENDPOINTS["products"], ())
@@ -308,7 +459,15 @@ class Reader:
         return frames.indexed(made, index)
 
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
-        """Send one request, with retries and within the rate limit, and return the response."""
+        """Send one request, with retries and within the rate limit, and return the response.
+
+        Parameters
+        ----------
+        endpoint : Endpoint
+            Declaration of the query.
+        query : tuple of pairs of str
+            The query.
+        """
         limits = self._session._delivery
         yield from limits.limiter.turn(RATE_KEY)
         envelope = yield from read(Fetch("GET", endpoint.path, query), limits.retry, read_success_head)
@@ -319,6 +478,11 @@ class Reader:
 
         It is name and chain for a real venue, without a request. Local venues differ in seed, regime, time and
         settings, which the hash of their genesis stands for. A venue that has none is identified by its address.
+
+        Parameters
+        ----------
+        environment : Environment
+            Environment of the market.
         """
         if environment.name != LOCAL.name:
             return f"{environment.name} {environment.chain.chain_id}"
@@ -331,7 +495,15 @@ class Reader:
         return f"{environment.name} {found or environment.base_url}"
 
     def query(self, endpoint: Endpoint, given: Mapping[str, Any]) -> Flow[Query]:
-        """Return the query for values by Python name. None means not given. The session's account is filled in."""
+        """Return the query for values by Python name. None means not given. The session's account is filled in.
+
+        Parameters
+        ----------
+        endpoint : Endpoint
+            Declaration of the query.
+        given : mapping
+            Values by Python name. None means not given.
+        """
         pairs: list[tuple[str, str]] = []
         for param in endpoint.params.values():
             value = given.get(param.name)
@@ -352,7 +524,17 @@ class Reader:
         return tuple(pairs)
 
     def frame(self, endpoint: Endpoint, pages: Sequence[bytes], exact: bool) -> Flow[pd.DataFrame]:
-        """Return responses as one frame, with symbols for product codes."""
+        """Return responses as one frame, with symbols for product codes.
+
+        Parameters
+        ----------
+        endpoint : Endpoint
+            Declaration of the query.
+        pages : sequence of bytes
+            Responses, as received.
+        exact : bool
+            True gives Decimal (default: False, float64).
+        """
         from ..reads import frames
 
         if endpoint.record is ProductMeta.declared:
@@ -368,7 +550,17 @@ class Reader:
     def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Row]]:
         """Send one request. Return the rows as they came, in wire names, for a caller that asks again and again.
 
-        Raises BadAnswer as `read_rows` does.
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        given : mapping
+            Values by Python name. None means not given.
+
+        Raises
+        ------
+        BadAnswer
+            As `read_rows` does.
         """
         from ..reads import frames
 
@@ -377,7 +569,15 @@ class Reader:
         return _all_of(endpoint, frames.data_of(reply.body))
 
     def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
-        """Send one request. Return the rows by column, as `frames.values_of` does, and the response."""
+        """Send one request. Return the rows by column, as `frames.values_of` does, and the response.
+
+        Parameters
+        ----------
+        name : str
+            Name of the query.
+        given : mapping
+            Values by Python name. None means not given.
+        """
         from ..reads import frames
 
         endpoint = ENDPOINTS[name]
@@ -393,7 +593,13 @@ class Reader:
         return made
 
     def symbols(self, record: Record) -> Flow[dict[int, str]]:
-        """Return all symbols by product code. {} without a request where the record has no product codes."""
+        """Return all symbols by product code. {} without a request where the record has no product codes.
+
+        Parameters
+        ----------
+        record : Record
+            Declaration of the record.
+        """
         if not any(field.kind == "code" for field in record.fields):
             return {}
         table: ProductTable = yield from self._session._catalogue.table()
@@ -424,13 +630,25 @@ class Reader:
 
 
 def identity_of(session: InfoSession) -> str:
-    """Return the identity of a session's market. See `Reader.market_identity`."""
+    """Return the identity of a session's market. See `Reader.market_identity`.
+
+    Parameters
+    ----------
+    session : InfoSession
+        The session.
+    """
     found: str = session._driver.run(Reader(session).market_identity(session.environment))
     return found
 
 
 def meta_rows(rows: Any) -> list[Any]:
-    """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table."""
+    """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table.
+
+    Parameters
+    ----------
+    rows : object
+        Margin tables or currencies, as decoded.
+    """
     flat: list[Any] = []
     for row in rows if isinstance(rows, list) else ():
         tiers = row.get("riskLimitVo") if isinstance(row, Mapping) else None
@@ -449,7 +667,13 @@ REFRESH_MS = 1_000
 
 
 class Catalogue:
-    """Products of one venue. Listings and risk limits change, so the list is kept for `keep_ms` only."""
+    """Products of one venue. Listings and risk limits change, so the list is kept for a while only.
+
+    Parameters
+    ----------
+    keep_ms : int, optional
+        How long it is kept, in ms (default: `KEEP_MS`).
+    """
 
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
@@ -475,7 +699,18 @@ class Catalogue:
         return self.known
 
     def find(self, symbol: str | int | Product) -> Flow[Product]:
-        """Return a product by symbol or code. Refreshes the list before it raises UnknownProduct."""
+        """Return a product.
+
+        Parameters
+        ----------
+        symbol : str, int or Product
+            Its symbol or code, or a product.
+
+        Raises
+        ------
+        UnknownProduct
+            If it is not listed, also after the list was read again.
+        """
         table = yield from self.table()
         try:
             return table.find(symbol)
@@ -498,8 +733,15 @@ class Catalogue:
     def read(self, data: Any, on_missing: Callable[[str], None] = warn) -> ProductTable:
         """Return the products of product-meta's data.
 
-        What can't be read causes a warning, once a session. `on_missing` is told once which fields the venue does not
-        send, and what is not checked without them (default: a warning).
+        What can't be read causes a warning, once a session.
+
+        Parameters
+        ----------
+        data : object
+            The data, decoded.
+        on_missing : callable, optional
+            Function that is told once which fields the venue does not send, and what is not checked without them
+            (default: a warning).
         """
         table = self._table(data)
         self._tell_missing(table, on_missing)
@@ -516,7 +758,13 @@ class Catalogue:
         return ProductTable.from_meta(data, tell=self._tell)
 
     def understood(self, page: bytes) -> bytes:
-        """Return an answer with the rows that are products, without the values that can't be read. Warns as `read`."""
+        """Return an answer with the rows that are products, without the values that can't be read. Warns as `read`.
+
+        Parameters
+        ----------
+        page : bytes
+            The answer.
+        """
         import msgspec
 
         from .frames import data_of

@@ -52,33 +52,77 @@ class ProductFlows(SessionPart):
 
     @flow
     def __call__(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return all products by symbol. A row that can't be read is left out with a warning.
+        """Return all products. A row that can't be read is left out with a warning.
 
-        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
-        Columns as in `help(session.info.products)`. `session.product(symbol)` returns one with exact steps and limits.
+        `session.product(symbol)` returns one with exact steps and limits.
+
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
+
+        Returns
+        -------
+        DataFrame
+            By `symbol`. Columns as in `help(session.info.products)`.
         """
         frame: pd.DataFrame = yield from self._session._reader.table("products", {}, exact, index)
         return frame
 
     @flow
     def margin_tables(self, *, exact: bool = False, index: str | None = "table") -> Flow[pd.DataFrame]:
-        """Return the venue's margin tables, one row per tier, by `table` (as in `session.products()["margin_table"]`).
+        """Return the venue's margin tables, one row per tier.
 
-        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
+        The functions of `toolkit.margin` take the rows. Source: docs/published.md, "Info API": ProductMeta.
 
-        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
-        the notional), max_leverage (float64). The functions of `toolkit.margin` take the rows.
-        Source: docs/published.md, "Info API": ProductMeta.
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "table").
+
+        Returns
+        -------
+        DataFrame
+            By `table`, as in `session.products()["margin_table"]`.
+
+            - floor: float64, USDC, the notional above which the tier applies
+            - maintenance_rate: float64, a ratio of the notional
+            - max_leverage: float64
+
+        Examples
+        --------
+        >>> session.products.margin_tables().loc[1, "max_leverage"].tolist()
+        [40.0, 20.0]
         """
         frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
         return frame
 
     @flow
     def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
-        """Return the venue's currencies, by the column that `index` names (default "currency", None: none).
+        """Return the venue's currencies. Source: docs/published.md, "Info API": ProductMeta.
 
-        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
-        docs/published.md, "Info API": ProductMeta.
+        Parameters
+        ----------
+        index : str, optional
+            Column that becomes the index (default: "currency").
+
+        Returns
+        -------
+        DataFrame
+            By `currency`.
+
+            - code: Int64
+            - name: string
+            - wallet_precision, display_precision: Int64, decimals
+
+        Examples
+        --------
+        >>> session.products.currencies().index.tolist()
+        ['USDC']
         """
         frame: pd.DataFrame = yield from self._session._reader.meta("currencies", False, index)
         return frame
@@ -114,27 +158,61 @@ class TableFlows:
         exact: bool = False,
         index: str | None = "time",
     ) -> Flow[pd.DataFrame]:
-        """Return candles that start in [start, end], oldest first, by `time` (UTC, start of the candle).
+        """Return candles that start in [start, end], oldest first.
 
-        symbol: product, by symbol or code. A list gives one long frame by `symbol` and `time`, one product after the
-            other.
-        interval: length of a candle, a span: "1m", "1h" (default), "1d" or a timedelta.
-        start: first time: Unix time (s, ms, µs or ns), ISO text, a datetime, "today", "yesterday", or "7d" for a week
-            ago. Without it these are the last `limit` candles, with 0 all there are.
-        end: last time, as `start` (default: now).
-        limit: most candles without `start`, of each product (default: 500).
-        closed: True leaves out the last candle while it is still forming (default: False).
-        fill: True adds flat candles at the last close where an interval has no trades (default: False).
-        cache: directory, or CandleCache, that keeps closed candles as Parquet, so that repeated reads need no network
-            (default: none). A local venue is queried for which market it is.
-        progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "time").
-
-        Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
-        (Int64), interval (Int64, seconds), symbol (string). `frame.attrs["missing"]` says which were not read, or "".
-        So does a DataWarning. Raises UnknownProduct, MalformedRequest, TransportError.
         Source: docs/published.md, "Info API": GET /info/kline/list.
 
+        Parameters
+        ----------
+        symbol : str, int or iterable of these
+            Product, by symbol or code. A list gives one long frame by `symbol` and `time`, one product after the other.
+        interval : str or timedelta, optional
+            Length of a candle, a span: "1m", "1h", "1d" or a timedelta (default: "1h").
+        start : str, int, float, date, datetime or timedelta, optional
+            First time: Unix time (s, ms, µs or ns), ISO text, a datetime, "today", "yesterday", or "7d" for a week ago.
+            Without it these are the last `limit` candles, with 0 all there are.
+        end : str, int, float, date, datetime or timedelta, optional
+            Last time, as `start` (default: now).
+        limit : int, optional
+            Most candles without `start`, of each product (default: 500).
+        closed : bool, optional
+            True leaves out the last candle while it is still forming (default: False).
+        fill : bool, optional
+            True adds flat candles at the last close where an interval has no trades (default: False).
+        cache : CandleCache, str or PathLike, optional
+            Folder, or CandleCache, that keeps closed candles as Parquet, so that repeated reads need no network
+            (default: none). A local venue is queried for which market it is.
+        progress : bool, optional
+            True shows a bar, False none (default: when the read takes long).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "time").
+
+        Returns
+        -------
+        DataFrame
+            By `time`: datetime64[ms, UTC], the start of the candle. `frame.attrs["missing"]` says which were not read,
+            or "". So does a DataWarning.
+
+            - open, high, low, close: float64, USDC
+            - volume: float64, base units
+            - turnover: float64, USDC
+            - trades: Int64
+            - interval: Int64, seconds
+            - symbol: string
+
+        Raises
+        ------
+        UnknownProduct
+            For a product that is not listed.
+        MalformedRequest
+            For a time or interval that can't be read.
+        TransportError
+            When no usable answer came.
+
+        Examples
+        --------
         >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True)["close"].unstack("symbol")
         symbol                     BTCUSDC  ETHUSDC
         time
@@ -218,14 +296,40 @@ class TableFlows:
 
     @flow
     def ticker(self, symbol: Products, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return prices, open interest, funding and 24 h statistics of products, by `symbol`.
+        """Return prices, open interest, funding and 24 h statistics of products.
 
-        symbol: product, by symbol or code, or a list of them.
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
+        It is read from the feed. `session.stream.ticker` keeps it up to date.
 
-        Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
-        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed. `session.stream.ticker`
-        keeps it up to date. Raises UnknownProduct, and StaleData when the feed sends nothing in time.
+        Parameters
+        ----------
+        symbol : str, int or iterable of these
+            Product, by symbol or code, or a list of them.
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
+
+        Returns
+        -------
+        DataFrame
+            By `symbol`.
+
+            - last, mark_price, oracle_price, mid, open, high, low: float64, USDC
+            - funding_rate, last_funding_rate, change: float64, ratios
+            - open_interest, volume: float64, base units
+            - turnover: float64, USDC
+
+        Raises
+        ------
+        UnknownProduct
+            For a product that is not listed.
+        StaleData
+            When the feed sends nothing in time.
+
+        Examples
+        --------
+        >>> session.ticker("BTCUSDC")[["last", "mark_price", "funding_rate"]].values.tolist()
+        [[62500.0, 62500.0, 5e-05]]
         """
         from .frames import indexed, joined
 
@@ -233,11 +337,27 @@ class TableFlows:
 
     @flow
     def tickers(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return the tickers of all listed products, by `symbol`. Columns and errors as in `ticker`.
+        """Return the tickers of all listed products. Errors are those of `ticker`.
 
-        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
         It subscribes to the ticker of each product. `session.stream.tickers()` is one subscription, and has last price,
         mark price and volume only.
+
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
+
+        Returns
+        -------
+        DataFrame
+            By `symbol`. Columns as in `ticker`.
+
+        Examples
+        --------
+        >>> session.tickers()["mark_price"].idxmax()
+        'BTCUSDC'
         """
         from ...protocol.reads.feed import RECORDS
         from .frames import empty, indexed, joined
@@ -253,13 +373,31 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the order book, bids first, best price first.
 
-        symbol: product, by symbol or code.
-        depth: levels of each side, 1 to 200 (default: 20).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
+        It is read from the feed, as `ticker`. `session.stream.order_book` keeps it up to date.
 
-        Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
-        `ticker`. `session.stream.order_book` keeps it up to date.
+        Parameters
+        ----------
+        symbol : str or int
+            Product, by symbol or code.
+        depth : int, optional
+            Levels of each side, 1 to 200 (default: 20).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
 
+        Returns
+        -------
+        DataFrame
+            One row per level.
+
+            - side: BUY or SELL
+            - level: Int64, 1 is best
+            - price: float64, USDC
+            - quantity: float64, base units
+
+        Examples
+        --------
         >>> session.order_book("BTCUSDC", depth=1)
            side  level    price  quantity
         0   BUY      1  62493.4     0.344
@@ -281,19 +419,41 @@ class TableFlows:
         exact: bool = False,
         index: str | None = None,
     ) -> Flow[pd.DataFrame]:
-        """Return the public trades in [start, end], oldest first.
+        """Return the public trades in [start, end], oldest first. Errors are those of `ticker`.
 
-        symbol: product, by symbol or code, or a list of them.
-        start, end: first and last time, as in `klines` (default: all that the feed has sent).
-        limit: most trades of each product, the newest ones (default: no limit).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
+        The exchange has no query for them, so these are the last ones that its feed has sent. At the local venue these
+        are 100, and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the first
+        one causes a DataWarning. Your own trades are `fills()`.
 
-        The exchange has no query for them, so these are the last ones that its feed has sent. At the local venue
-        these are 100, and all since you subscribed while `session.stream.trades(symbol)` is open. A `start` before the
-        first one causes a DataWarning. Your own trades are `fills()`.
+        Parameters
+        ----------
+        symbol : str, int or iterable of these
+            Product, by symbol or code, or a list of them.
+        start, end : str, int, float, date, datetime or timedelta, optional
+            First and last time, as in `klines` (default: all that the feed has sent).
+        limit : int, optional
+            Most trades of each product, the newest ones (default: no limit).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
 
-        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Raises as
-        `ticker` does.
+        Returns
+        -------
+        DataFrame
+            One row per trade.
+
+            - time: datetime64[ms, UTC]
+            - symbol: string
+            - side: BUY or SELL, of the taker
+            - price: float64, USDC
+            - quantity: float64, base units
+            - tx_hash: string
+
+        Examples
+        --------
+        >>> session.trades("BTCUSDC", limit=2)[["side", "price", "quantity"]].values.tolist()
+        [['SELL', 62503.4, 0.009], ['SELL', 62500.0, 0.025]]
         """
         from .frames import indexed, joined
 
@@ -310,13 +470,29 @@ class TableFlows:
 
     @flow
     def fee_rates(self, *, exact: bool = False, index: str | None = "symbol") -> Flow[pd.DataFrame]:
-        """Return the fee rates of the session's account for each product, by `symbol`.
+        """Return the fee rates of the session's account for each product.
 
-        `exact` gives Decimal (default: float64). `index` names the column that becomes the index (None: none).
+        The account's rates come from the feed. Where it has none, and without an account, they are the product's
+        standard rates, NA if the venue does not publish them.
 
-        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value, negative is received). The account's rates
-        come from the feed. Where it has none, and without an account, they are the product's standard rates, NA if the
-        venue does not publish them.
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
+
+        Returns
+        -------
+        DataFrame
+            By `symbol`.
+
+            - maker_fee_rate, taker_fee_rate: float64, ratios of a fill's value, negative is received
+
+        Examples
+        --------
+        >>> session.fee_rates().loc["BTCUSDC"].to_dict()
+        {'maker_fee_rate': 0.0001, 'taker_fee_rate': 0.0006}
         """
         from .derived_columns import fee_rates
         from .frames import indexed
@@ -369,13 +545,27 @@ class TableFlows:
     def funding_rates(
         self, symbol: str | int | None = None, *, exact: bool = False, index: str | None = "symbol"
     ) -> Flow[pd.DataFrame]:
-        """Return the running funding rate of each product, by `symbol`.
+        """Return the running funding rate of each product.
 
-        symbol: product, by symbol or code (default: all).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
+        Parameters
+        ----------
+        symbol : str or int, optional
+            Product, by symbol or code (default: all).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
 
-        Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
-        of a year settled it.
+        Returns
+        -------
+        DataFrame
+            By `symbol`. Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, a ratio): the rate
+            if every interval of a year settled it.
+
+        Examples
+        --------
+        >>> session.funding_rates("BTCUSDC")["annualised"].item()
+        0.1095
         """
         from .derived_columns import with_annual_rate
         from .frames import indexed
@@ -389,10 +579,24 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return balance, equity and available funds, one row per currency.
 
-        account: address to read (default: the session's account).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, none).
+        Parameters
+        ----------
+        account : str, optional
+            Address to read (default: the session's account).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
 
-        Columns as in `help(session.info.wallet_balances)`.
+        Returns
+        -------
+        DataFrame
+            Columns as in `help(session.info.wallet_balances)`.
+
+        Examples
+        --------
+        >>> session.wallet_balances()[["currency", "balance"]].values.tolist()
+        [['USDC', 10000.0]]
         """
         given = {"account": account, "include_zero": True}
         return (yield from self._reader.table("wallet_balances", given, exact, index))
@@ -406,21 +610,42 @@ class TableFlows:
         exact: bool = False,
         index: str | None = "symbol",
     ) -> Flow[pd.DataFrame]:
-        """Return open positions with derived columns, by `symbol`.
+        """Return open positions with derived columns.
 
-        symbol: product, by symbol or code, or a list of them (default: all).
-        account: address to read (default: the session's account).
-        exact, index: True for Decimal amounts, and the column that becomes the index (default: False, "symbol").
+        There is one row per long or short side, so that in hedge mode a symbol may have two. Formulas are those of
+        `toolkit.margin`. `session.info.positions()` returns the venue's record.
 
-        There is one row per long or short side, so that in hedge mode a symbol may have two.
-        Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
-        margin, return_on_margin (ratio), liquidation_price, leverage, margin_mode, position_mode, realized_pnl, fees,
-        created, time, account. Amounts are USDC, names are string, times datetime64[ms, UTC]. The margin is the
-        assigned one if isolated, else entry value / leverage. A liquidation price assumes that the marks of the other
-        positions stay. It is NA where no price liquidates, and where the venue does not say which margin tiers apply.
-        Formulas are those of `toolkit.margin`.
-        `session.info.positions()` returns the venue's record.
+        Parameters
+        ----------
+        symbol : str, int or iterable of these, optional
+            Product, by symbol or code, or a list of them (default: all).
+        account : str, optional
+            Address to read (default: the session's account).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: "symbol").
 
+        Returns
+        -------
+        DataFrame
+            By `symbol`. Names are string.
+
+            - side: LONG or SHORT
+            - size: float64, base units
+            - entry_price, mark_price, notional, unrealized_pnl: float64, USDC
+            - margin: float64, USDC, the assigned one if isolated, else entry value / leverage
+            - return_on_margin: float64, a ratio
+            - liquidation_price: float64, USDC. It assumes that the marks of the other positions stay. It is NA where no
+              price liquidates, and where the venue does not say which margin tiers apply
+            - leverage: float64
+            - margin_mode, position_mode: string
+            - realized_pnl, fees: float64, USDC
+            - created, time: datetime64[ms, UTC]
+            - account: string
+
+        Examples
+        --------
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.positions()[["side", "size", "entry_price", "leverage"]]
                  side  size  entry_price  leverage
@@ -464,18 +689,37 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
-        symbol: product, by symbol or code, or a list of them (default: all).
-        start, end: first and last time of the change, as in `klines` (default: all).
-        open: True for those in the book or waiting for a trigger (default: False).
-        status: only this status: "open", "untriggered", "cancelled", … in any case (default: all).
-        side, type: only this side (BUY, …) or type (LIMIT, …), in any case (default: all).
-        account: address to read (default: the session's account).
-        progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
+        Parameters
+        ----------
+        symbol : str, int or iterable of these, optional
+            Product, by symbol or code, or a list of them (default: all).
+        start, end : str, int, float, date, datetime or timedelta, optional
+            First and last time of the change, as in `klines` (default: all).
+        open : bool, optional
+            True for those in the book or waiting for a trigger (default: False).
+        status : str, optional
+            Only this status: "open", "untriggered", "cancelled", … in any case (default: all).
+        side : str or int, optional
+            Only this side (BUY, …), in any case (default: all).
+        type : str or int, optional
+            Only this type (LIMIT, …), in any case (default: all).
+        account : str, optional
+            Address to read (default: the session's account).
+        progress : bool, optional
+            True shows a bar, False none (default: when the read takes long).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none). "time" is for plots.
 
-        Columns as in `help(session.info.order_states)`. `frame.attrs["moved"]` is the number of orders that changed
-        while they were read, `["missing"]` why some may be missing, or "". A DataWarning says both.
+        Returns
+        -------
+        DataFrame
+            Columns as in `help(session.info.order_states)`. `frame.attrs["moved"]` is the number of orders that changed
+            while they were read, `["missing"]` why some may be missing, or "". A DataWarning says both.
 
+        Examples
+        --------
         >>> _ = session.buy("BTCUSDC", "0.01", "50000")
         >>> session.orders(open=True)[["symbol", "side", "price", "status"]]
             symbol side    price status
@@ -517,19 +761,38 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return all fills in [start, end], oldest first.
 
-        symbol: product, by symbol or code, or a list of them (default: all).
-        start, end: first and last time, as in `klines` (default: all).
-        order_id: only fills of this order (default: all).
-        side: only this side, BUY or SELL (default: both).
-        role: only MAKER or TAKER (default: both).
-        account: address to read (default: the session's account).
-        progress: True shows a bar, False none (default: when the read takes long).
-        exact, index: True for Decimal amounts, and the index column (default: False, none). "time" is for plots.
+        Parameters
+        ----------
+        symbol : str, int or iterable of these, optional
+            Product, by symbol or code, or a list of them (default: all).
+        start, end : str, int, float, date, datetime or timedelta, optional
+            First and last time, as in `klines` (default: all).
+        order_id : int, optional
+            Only fills of this order (default: all).
+        side : str or int, optional
+            Only this side, BUY or SELL (default: both).
+        role : str, optional
+            Only MAKER or TAKER (default: both).
+        account : str, optional
+            Address to read (default: the session's account).
+        progress : bool, optional
+            True shows a bar, False none (default: when the read takes long).
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none). "time" is for plots.
 
-        Columns as in `help(session.info.fills)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees that the fill shows, negative is received). `frame.attrs["missing"]` says why some may be missing, or
-        "". So does a DataWarning.
+        Returns
+        -------
+        DataFrame
+            Columns as in `help(session.info.fills)`, and two more. `frame.attrs["missing"]` says why some may be
+            missing, or "". So does a DataWarning.
 
+            - value: float64, USDC, price × quantity
+            - fee: float64, USDC, all fees that the fill shows, negative is received
+
+        Examples
+        --------
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> session.fills()[["side", "quantity", "price", "fee"]]
           side  quantity    price      fee

@@ -40,7 +40,15 @@ ALIASES = {
 
 
 class ChannelState(ABC):
-    """State of one subscription."""
+    """State of one subscription.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         self.channel = channel
@@ -57,7 +65,15 @@ class ChannelState(ABC):
         """(record, field) → the warning to give once, "" for a field that is missing."""
 
     def drop(self, record: str, why: str) -> None:
-        """Count a row, or a message, that can't be read."""
+        """Count a row, or a message, that can't be read.
+
+        Parameters
+        ----------
+        record : str
+            Name of the record.
+        why : str
+            What could not be read.
+        """
         self.dropped += 1
         self.fault = f"{record}: {why}"
         said = f"{self.channel.type}: what can't be read is left out: {self.fault}"
@@ -96,9 +112,14 @@ class ChannelState(ABC):
         return ""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace the state by `data`. Return the new items.
+        """Replace the state. Return the new items.
 
-        `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
+        Parameters
+        ----------
+        data : mapping
+            Data of the message.
+        merge : bool
+            Whether the client requested the snapshot, after a break for instance: known items remain valid then.
         """
         return self.increment(data, sequenced=True)
 
@@ -106,13 +127,23 @@ class ChannelState(ABC):
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Apply one increment. Return the items that are new or changed.
 
-        `sequenced` is False for a message without a sequence, which may be a repeated one.
+        Parameters
+        ----------
+        data : mapping
+            Data of the message.
+        sequenced : bool
+            Whether the message has a sequence. One without may be a repeated one.
         """
 
     def fill(self, data: Mapping[str, Any]) -> list[Record]:
         """Add what the Info API has, in the form of a snapshot. Return the new items.
 
         Its rows have fewer fields than those of the feed, so missing fields are not reported.
+
+        Parameters
+        ----------
+        data : mapping
+            What the Info API has.
         """
         self._filling = True
         try:
@@ -149,7 +180,15 @@ class ChannelState(ABC):
 
 
 class BookState(ChannelState):
-    """The window of an order book. A snapshot replaces it, an increment sets the changed levels."""
+    """The window of an order book. A snapshot replaces it, an increment sets the changed levels.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
@@ -183,7 +222,15 @@ class BookState(ChannelState):
 
 
 class LatestState(ChannelState):
-    """The newest value: each message replaces it."""
+    """The newest value: each message replaces it.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
@@ -202,14 +249,30 @@ class LatestState(ChannelState):
 
 
 class KeyedState(ChannelState):
-    """Items by key, in order of first appearance."""
+    """Items by key, in order of first appearance.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
         self.items: dict[tuple[Any, ...], Record] = {}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Replace all items. Candles older than those of the snapshot are kept."""
+        """Replace all items. Candles older than those of the snapshot are kept.
+
+        Parameters
+        ----------
+        data : mapping
+            Data of the message.
+        merge : bool
+            Whether the client requested the snapshot, after a break for instance: known items remain valid then.
+        """
         fresh = {self._key(item): item for item in self._items(data)}
         # A snapshot of candles holds the recent ones only (its items lie in `data` itself); the older ones remain true.
         if self.channel.key == "" and fresh:
@@ -240,7 +303,15 @@ class KeyedState(ChannelState):
 
 
 class AccountState(ChannelState):
-    """Wallets, open orders, positions and settings of an account, each by its key. `records` are the wallets."""
+    """Wallets, open orders, positions and settings of an account, each by its key. `records` are the wallets.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         super().__init__(channel, fields)
@@ -251,7 +322,15 @@ class AccountState(ChannelState):
         return self.increment(data, sequenced=True)
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
-        """Replace the items of this message. Remove closed orders and empty positions."""
+        """Replace the items of this message. Remove closed orders and empty positions.
+
+        Parameters
+        ----------
+        data : mapping
+            Data of the message.
+        sequenced : bool
+            Whether the message has a sequence. One without may be a repeated one.
+        """
         aop: dict[str, list[Record]] = {}
         for part in AOP_RECORDS:
             if data["aop"].get(part) is not None:
@@ -275,7 +354,17 @@ class AccountState(ChannelState):
 
 
 class AppendState(ChannelState):
-    """Items in the order they happened, the newest KEPT of them."""
+    """Items in the order they happened, the newest of them.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    kept : int, optional
+        Number of items that are kept (default: `KEPT`).
+    """
 
     def __init__(self, channel: Channel, fields: Mapping[str, Any], kept: int = KEPT) -> None:
         super().__init__(channel, fields)
@@ -290,6 +379,13 @@ class AppendState(ChannelState):
 
         Without an overlap the known items stay if the recent ones happened later (a hole). Otherwise the venue's
         history has changed (a revert, another venue) and the known items that contradict it are removed.
+
+        Parameters
+        ----------
+        data : mapping
+            Data of the message.
+        merge : bool
+            Whether the client requested the snapshot, after a break for instance: known items remain valid then.
         """
         dropped, recent = self.dropped, self._items(data)
         known = self._overlap(recent)
@@ -423,7 +519,15 @@ _STATES: dict[str, type[ChannelState]] = {
 
 
 def state_of(channel: Channel, fields: Mapping[str, Any]) -> ChannelState:
-    """Return an empty state for a subscription's channel and fields."""
+    """Return an empty state for a subscription's channel and fields.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping
+        Fields of the subscription.
+    """
     return AccountState(channel, fields) if channel.type == "aopState" else _STATES[channel.style](channel, fields)
 
 
@@ -443,6 +547,13 @@ def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
     """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names.
 
     Every column is there. One that the message leaves out is None.
+
+    Parameters
+    ----------
+    record : DeclaredRecord
+        Declaration of the record.
+    raw : dict
+        The record by wire name.
     """
     return FeedRow({field.column: _value(field, raw.get(field.wire)) for field in record.fields})
 
@@ -457,7 +568,15 @@ def _value(field: RecordField, value: Any) -> Any:
 
 
 def moment(value: Any, unit_ms: int) -> datetime | None:
-    """Return a Unix time of `unit_ms` milliseconds a unit as UTC, None for one that is out of range."""
+    """Return a Unix time as UTC, None for one that is out of range.
+
+    Parameters
+    ----------
+    value : object
+        The time, or anything else.
+    unit_ms : int
+        Its unit in ms: 1, or 1000 for seconds.
+    """
     try:
         # Seconds and milliseconds apart: as one float, a millisecond would not always come out exact.
         seconds, milliseconds = divmod(int(value) * unit_ms, 1000)

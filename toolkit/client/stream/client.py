@@ -65,9 +65,15 @@ class Listener(Protocol):
 class FeedClient:
     """The subscriptions of one connection and their listeners.
 
-    Attributes: `protocol`, and `condition` (its lock guards protocol and live objects, notified after every event).
-    `shell` is set by the creator of the client. `history` reads from the Info API what a topic's messages do not show,
-    and is None where there is no Info API.
+    Its `condition` has the lock that guards protocol and live objects, and is notified after every event. The creator
+    of the client sets its `shell`.
+
+    Parameters
+    ----------
+    protocol : FeedProtocol
+        The protocol of the connection.
+    history : History, optional
+        Reads from the Info API what a topic's messages do not show (default: None, there is no Info API).
     """
 
     shell: Shell
@@ -87,7 +93,24 @@ class FeedClient:
         self._calls: list[Callback] = []
 
     def subscribe(self, listener: Listener, channel: Channel, fields: Mapping[str, Any]) -> None:
-        """Subscribe a listener. Raises MalformedRequest for wrong fields, FeedError once closed."""
+        """Subscribe a listener.
+
+        Parameters
+        ----------
+        listener : Listener
+            The live object.
+        channel : Channel
+            Declaration of the channel.
+        fields : mapping
+            Fields of the subscription.
+
+        Raises
+        ------
+        MalformedRequest
+            For wrong fields.
+        FeedError
+            Once closed.
+        """
         with self.condition:
             if self.closed:  # by another thread
                 raise FeedError(f"{channel.type}: the stream was closed meanwhile")
@@ -96,7 +119,15 @@ class FeedClient:
         self.shell.wake()
 
     def unsubscribe(self, listener: Listener, topic: Topic) -> None:
-        """Remove a listener. The last one ends the subscription."""
+        """Remove a listener. The last one ends the subscription.
+
+        Parameters
+        ----------
+        listener : Listener
+            The live object.
+        topic : Topic
+            Topic of the subscription.
+        """
         with self.condition:
             listeners = self._listeners.get(topic, [])
             if listener not in listeners:
@@ -137,7 +168,13 @@ class FeedClient:
             return self.protocol.take_fills(self.shell.now_ms())
 
     def read_history(self, topic: Topic) -> Callback:
-        """Read a topic's history, without the lock. Return what applies the result, for the reader's thread."""
+        """Read a topic's history, without the lock. Return what applies the result, for the reader's thread.
+
+        Parameters
+        ----------
+        topic : Topic
+            Topic of the subscription.
+        """
         data, failure = None, ""
         try:
             data = self.history(topic) if self.history is not None else None
@@ -184,6 +221,11 @@ def history_reader(session: object) -> Callable[[Topic], Data | None] | None:
     """Return a function that reads a topic's data as a snapshot has it, None where the Info API has none of it.
 
     None itself for a session that can't read the Info API.
+
+    Parameters
+    ----------
+    session : object
+        Session that the stream belongs to.
     """
     if getattr(session, "_driver", None) is None:
         return None

@@ -33,14 +33,33 @@ def peer_name() -> str:
 
 
 class SocketConnection:
-    """A WebSocket. The library's own keep-alive is off, because the protocol sends the pings."""
+    """A WebSocket. The library's own keep-alive is off, because the protocol sends the pings.
+
+    Parameters
+    ----------
+    connection : ClientConnection
+        Connection of the websockets library.
+    """
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
 
     @classmethod
     async def connect(cls, url: str, timeout: float) -> SocketConnection:
-        """Open a WebSocket within `timeout` seconds. Raises OSError or a websockets error."""
+        """Open a WebSocket.
+
+        Parameters
+        ----------
+        url : str
+            Address of the feed.
+        timeout : float
+            Longest time to connect, in seconds.
+
+        Raises
+        ------
+        OSError
+            If it can't be opened. Errors of the websockets library as well.
+        """
         from websockets.asyncio.client import connect
 
         connection = await connect(
@@ -54,11 +73,28 @@ class SocketConnection:
         return cls(connection)
 
     async def send(self, text: str) -> None:
-        """Send a text. Raises ConnectionEnded when that is no longer possible."""
+        """Send a text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Raises
+        ------
+        ConnectionEnded
+            When that is no longer possible.
+        """
         await _attempted(self._connection.send(text))
 
     async def receive(self) -> str | bytes:
-        """Return the next message. Raises ConnectionEnded when there will be none."""
+        """Return the next message.
+
+        Raises
+        ------
+        ConnectionEnded
+            When there will be none.
+        """
         text: str | bytes = await _attempted(self._connection.recv())
         return text
 
@@ -84,7 +120,13 @@ async def _attempted(doing: Awaitable[Any]) -> Any:
 
 
 class HubConnection:
-    """A connection to the feed of a venue in this process, read on another thread."""
+    """A connection to the feed of a venue in this process, read on another thread.
+
+    Parameters
+    ----------
+    hub : object
+        Feed of the venue.
+    """
 
     def __init__(self, hub: Any) -> None:
         loop, self._ready = asyncio.get_running_loop(), asyncio.Event()
@@ -102,11 +144,23 @@ class HubConnection:
 
     @classmethod
     async def connect(cls, hub: Any) -> HubConnection:
-        """Open a connection. Its events belong to the running loop."""
+        """Open a connection. Its events belong to the running loop.
+
+        Parameters
+        ----------
+        hub : object
+            Feed of the venue.
+        """
         return cls(hub)
 
     async def send(self, text: str) -> None:
-        """Send a text to the feed."""
+        """Send a text to the feed.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        """
         self._connection.send(text)
 
     async def receive(self) -> str:

@@ -116,11 +116,33 @@ class LiveBook(Live):
         return int(self._topic.fields["depth"])
 
     def bids(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
-        """Return the best `count` bids as (price, quantity), best first (default: all)."""
+        """Return the best bids as (price, quantity), best first.
+
+        Parameters
+        ----------
+        count : int, optional
+            Number of levels (default: all).
+
+        Returns
+        -------
+        list of tuple of Decimal
+            Prices in USDC and quantities in base units.
+        """
         return self._levels("bids", count)
 
     def asks(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
-        """Return the best `count` asks as (price, quantity), best first (default: all)."""
+        """Return the best asks as (price, quantity), best first.
+
+        Parameters
+        ----------
+        count : int, optional
+            Number of levels (default: all).
+
+        Returns
+        -------
+        list of tuple of Decimal
+            Prices in USDC and quantities in base units.
+        """
         return self._levels("asks", count)
 
     def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:
@@ -173,7 +195,19 @@ class LiveBook(Live):
 
 
 class LiveAccount(LiveTable):
-    """One part of an account: wallets, open orders, positions or leverage settings."""
+    """One part of an account: wallets, open orders, positions or leverage settings. Made by `session.stream`.
+
+    Parameters
+    ----------
+    client : FeedClient
+        Client of the feed.
+    channel : Channel
+        Declaration of the channel.
+    fields : dict
+        Fields of the subscription.
+    part : str
+        Name of the part in the data.
+    """
 
     def __init__(self, client: FeedClient, channel: Channel, fields: dict[str, Any], *, part: str) -> None:
         self._part = part

@@ -21,7 +21,6 @@ from ...numerals import Timeout, wait_seconds
 from ...protocol.reads.channel import Channel
 from ...protocol.reads.feed import RECORDS
 from ...protocol.reads.rows import Record
-from ...worked_examples import add_examples
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
 from .updates import LIVE, FeedEvent, Topic
@@ -45,8 +44,18 @@ _MAX_ERRORS = 100
 class Update:
     """An update of a live object, the argument of its callbacks.
 
-    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records), `sequence`,
-    `time` (the venue's, UTC, if the message has one). A book's items are changed levels, quantity 0 for a removed one.
+    Parameters
+    ----------
+    live : Live
+        The live object.
+    kind : {"state", "snapshot", "incremental"}
+        "snapshot" or "incremental", or "state" for a change of its state.
+    items : list of FeedRow
+        New or changed records. A book's are changed levels, quantity 0 for a removed one.
+    sequence : int
+        Sequence of the message.
+    time : datetime or None
+        The venue's time in UTC, None if the message has none.
     """
 
     live: Any
@@ -61,6 +70,17 @@ class Live:
 
     Reading never blocks, except that a first `frame` waits for the first data. Callbacks run one at a time and in
     order, on the feed's thread (with a manual clock: on the thread that advances). `errors` keeps their exceptions.
+
+    Parameters
+    ----------
+    client : FeedClient
+        Client of the feed.
+    channel : Channel
+        Declaration of the channel.
+    fields : dict
+        Fields of the subscription.
+    record : Record, optional
+        Declaration of its records.
     """
 
     _yields_items = False
@@ -178,8 +198,27 @@ class Live:
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
         """Raise unless it is live, recent enough and no callback failed.
 
-        `max_age_ms` bounds the age, by default the silence the channel allows. Raises StaleData, SubscriptionRefused,
-        or FeedError from the first exception of a callback.
+        Parameters
+        ----------
+        max_age_ms : int, optional
+            Highest age in ms (default: the silence that the channel allows).
+
+        Raises
+        ------
+        StaleData
+            If it is not live or too old.
+        SubscriptionRefused
+            If the venue refused the subscription.
+        FeedError
+            From the first exception of a callback.
+
+        Examples
+        --------
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> live.assert_healthy(max_age_ms=1_000)
+        >>> live.age_ms
+        0
         """
         state, age = self.state, self.age_ms
         if self._topic.error is not None:
@@ -205,11 +244,39 @@ class Live:
     def frame(self, *, exact: bool = False, index: str | None = None, timeout: Timeout | None = None) -> pd.DataFrame:
         """Return the data as a DataFrame, with the same columns and dtypes when empty.
 
-        Amounts are floats, or Decimal with `exact`. `index` is the column that becomes the index (None: no column). The
-        first call waits for data, `timeout` seconds at most (10, with a manual clock it does not wait). `attrs` has
-        subject, state, stale, age_ms and sequence. Warns once per session, with DataWarning, of each field that is
-        missing, or for which rows were left out. Raises StaleData when no data came, BadAnswer when what came can't be
-        read, SubscriptionRefused when the venue refused, InputError for an `index` that is no column.
+        It warns once per session, with DataWarning, of each field that is missing, or for which rows were left out.
+
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
+        timeout : float, str or timedelta, optional
+            Longest time that the first call waits for data: a number of seconds, or a span (default: 10 s). With a
+            manual clock it does not wait.
+
+        Returns
+        -------
+        DataFrame
+            One column for each field of the channel's records, with amounts as float64. Its `attrs` has subject, state,
+            stale, age_ms and sequence.
+
+        Raises
+        ------
+        StaleData
+            When no data came.
+        BadAnswer
+            When what came can't be read.
+        SubscriptionRefused
+            When the venue refused the subscription.
+        InputError
+            For an `index` that is no column.
+
+        Examples
+        --------
+        >>> session.stream.ticker("BTCUSDC").frame()[["last", "mark_price"]].values.tolist()
+        [[62500.0, 62500.0]]
         """
         from ..reads.frames import from_rows, indexed
 
@@ -227,7 +294,24 @@ class Live:
         return frame
 
     def rows(self, count: int | None = None) -> list[FeedRow]:
-        """Return the last `count` records (all by default), oldest first, with Decimal amounts."""
+        """Return the last records, oldest first, with Decimal amounts.
+
+        Parameters
+        ----------
+        count : int, optional
+            Number of records (default: all).
+
+        Returns
+        -------
+        list of FeedRow
+
+        Examples
+        --------
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> [row.price for row in live.rows(2)]
+        [Decimal('62503.4'), Decimal('62500.0')]
+        """
         self._client.shell.pump()
         with self._client.condition:
             raw = list(self._raw(count))
@@ -249,10 +333,32 @@ class Live:
     def wait(self: Self, until: Until = None, timeout: Timeout | None = None) -> Self:
         """Wait, and return the object itself.
 
-        `until`: None waits for the first data, or for the next update when there is data, a number for so many further
-        updates. A function of the object until it returns true. `timeout` in seconds (10 by default, with a manual
-        clock it does not wait, because nothing arrives without an advance).
-        Raises StaleData after the timeout, SubscriptionRefused when the venue refused, FeedError when it is closed.
+        Parameters
+        ----------
+        until : int, callable or None, optional
+            None waits for the first data, or for the next update when there is data. A number waits for so many further
+            updates, a function of the object until it returns true (default: None).
+        timeout : float, str or timedelta, optional
+            Longest time to wait: a number of seconds, or a span (default: 10 s). With a manual clock it does not wait,
+            because nothing arrives without an advance.
+
+        Returns
+        -------
+        Live
+
+        Raises
+        ------
+        StaleData
+            After the time-out.
+        SubscriptionRefused
+            When the venue refused the subscription.
+        FeedError
+            When it is closed.
+
+        Examples
+        --------
+        >>> session.stream.ticker("BTCUSDC").wait(lambda live: live.value.last > 0).state
+        'live'
         """
         for left in self._waits(until, timeout):
             self._check_may_wait()
@@ -344,9 +450,29 @@ class Live:
     F = TypeVar("F", bound=Callable[[Any], object])
 
     def on_update(self, callback: F, *, begin: bool = False) -> F:
-        """Call `callback(update)` after every further update. Returns it, so that it can be used as a decorator.
+        """Call a function with an Update after every further update.
 
-        With `begin` it is called immediately with all data as a snapshot, if there is any.
+        Parameters
+        ----------
+        callback : F
+            Function of the Update. It is returned, so that this can be used as a decorator.
+        begin : bool, optional
+            True calls it immediately with all data as a snapshot, if there is any (default: False).
+
+        Returns
+        -------
+        callable
+            The function.
+
+        Examples
+        --------
+        >>> seen = []
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> _ = live.on_update(seen.append)
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> [each.kind for each in seen]
+        ['incremental']
         """
         with self._client.condition:
             # Under one lock: the snapshot holds every update before the first one that the callback gets.
@@ -375,7 +501,27 @@ class Live:
         return callback
 
     def on_state(self, callback: F) -> F:
-        """Call `callback(live)` whenever `state` changes. Returns it."""
+        """Call a function with this object whenever `state` changes.
+
+        Parameters
+        ----------
+        callback : F
+            Function of the live object. It is returned.
+
+        Returns
+        -------
+        callable
+            The function.
+
+        Examples
+        --------
+        >>> seen = []
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.on_state(seen.append)
+        >>> _ = live.frame()
+        >>> [each.kind for each in seen]
+        []
+        """
         with self._client.condition:
             self._client.take_events()  # a change that has come is for those before
             self._state_callbacks.append(callback)
@@ -383,7 +529,23 @@ class Live:
         return callback
 
     def off(self, callback: Callable[..., object]) -> None:
-        """Remove a `callback`. One that is not registered is ignored."""
+        """Remove a callback. One that is not registered is ignored.
+
+        Parameters
+        ----------
+        callback : callable
+            Function that `on_update` or `on_state` took.
+
+        Examples
+        --------
+        >>> seen = []
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> live.off(live.on_update(seen.append))
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> seen
+        []
+        """
         with self._client.condition:
             for callbacks in (self._callbacks, self._state_callbacks):
                 while callback in callbacks:
@@ -498,7 +660,16 @@ class Live:
         return run
 
     def close(self) -> None:
-        """End the subscription. The data stays readable. Closing again does nothing."""
+        """End the subscription. The data stays readable. Closing again does nothing.
+
+        Examples
+        --------
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> live.close()
+        >>> live.state
+        'closed'
+        """
         if not self._closed:
             self._closed = True
             self._client.unsubscribe(self, self._topic)
@@ -533,6 +704,3 @@ class Live:
 
     def _summary(self) -> str:
         return f"{len(self)} rows"
-
-
-add_examples(Live, "Live")

@@ -34,7 +34,15 @@ class _PriceKeys(dict[str, int]):
 
 
 class LocalBookSide:
-    """One side of a book. `keys` are sorted so that the best price comes first on either side."""
+    """One side of a book. Its keys are sorted so that the best price comes first on either side.
+
+    Parameters
+    ----------
+    sign : int
+        +1 for bids, -1 for asks.
+    price_keys : _PriceKeys
+        Keys of prices, which both sides share.
+    """
 
     __slots__ = ("_levels", "_price_keys", "_sign", "keys")
 
@@ -45,13 +53,25 @@ class LocalBookSide:
         self._levels: dict[int, Level] = {}
 
     def replace(self, levels: Iterable[Sequence[str]]) -> None:
-        """Replace all levels."""
+        """Replace all levels.
+
+        Parameters
+        ----------
+        levels : iterable of sequence of str
+            Pairs of price and quantity, as text.
+        """
         sign, price_keys = self._sign, self._price_keys
         self._levels = {sign * price_keys[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and _is_plain(qty)}
         self.keys = sorted(self._levels)
 
     def apply(self, changes: Iterable[Sequence[str]]) -> None:
-        """Set the quantity of each changed level, "0" removes it."""
+        """Set the quantity of each changed level. "0" removes it.
+
+        Parameters
+        ----------
+        changes : iterable of sequence of str
+            Pairs of price and quantity, as text.
+        """
         sign, price_keys, levels, keys = self._sign, self._price_keys, self._levels, self.keys
         for px, qty in changes:
             key = sign * price_keys[px]
@@ -68,7 +88,13 @@ class LocalBookSide:
         return self._levels[self.keys[0]] if self.keys else None
 
     def top(self, count: int | None = None) -> list[Level]:
-        """Return the best `count` levels (all by default), best first."""
+        """Return the best levels, best first.
+
+        Parameters
+        ----------
+        count : int, optional
+            Number of levels (default: all).
+        """
         levels = self._levels
         return [levels[key] for key in self.keys[:count]]
 
@@ -79,6 +105,8 @@ class LocalBookSide:
 class LocalBook:
     """Both sides of a book, built from a snapshot and increments.
 
+    Examples
+    --------
     >>> book = LocalBook()
     >>> book.snapshot([("99.5", "2"), ("99", "1")], [("100", "3")])
     >>> book.apply([("99.5", "0"), ("98", "4")], [("100.5", "1")])
@@ -94,14 +122,32 @@ class LocalBook:
         self.asks = LocalBookSide(1, price_keys)
 
     def snapshot(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
-        """Replace both sides."""
+        """Replace both sides.
+
+        Parameters
+        ----------
+        bids : iterable of sequence of str
+            Pairs of price and quantity, as text.
+        asks : iterable of sequence of str
+            Pairs of price and quantity, as text.
+        """
         self.bids.replace(bids)
         self.asks.replace(asks)
 
     def apply(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
         """Apply one increment: changed levels of both sides, quantity "0" removes a level.
 
-        Raises FeedError for a price or quantity that is no decimal number, and when the book is crossed afterwards.
+        Parameters
+        ----------
+        bids : iterable of sequence of str
+            Pairs of price and quantity, as text.
+        asks : iterable of sequence of str
+            Pairs of price and quantity, as text.
+
+        Raises
+        ------
+        FeedError
+            For a price or quantity that is no decimal number, and when the book is crossed afterwards.
         """
         self.bids.apply(bids)
         self.asks.apply(asks)

@@ -31,10 +31,17 @@ _FIRST_SNAPSHOT = "waiting for the first snapshot"
 class FeedProtocol(TopicUpdates):
     """Subscriptions over one connection that may break at any time.
 
-    Attributes: those of TopicUpdates, `phase`, `topics` by subject, `connect_at_ms` (when to connect, None for never),
-    `reason` (why the last connection ended), `reconnects` (a count). `attempts` counts the connections in a
-    row that did not last. `heard_ms` is when the last message of any kind came, None while not connected. A ping is
-    sent after `watch_ms` without a message, None waits for the heartbeat.
+    Besides the attributes of TopicUpdates it has `phase`, `topics` by subject, `connect_at_ms` (when to connect, None
+    for never), `reason` (why the last connection ended) and `reconnects` (a count). `attempts` counts the connections
+    in a row that did not last. `heard_ms` is when the last message of any kind came, None while not connected. A ping
+    is sent after `watch_ms` without a message, None waits for the heartbeat.
+
+    Parameters
+    ----------
+    settings : Settings, optional
+        Time-outs and limits (default: `Settings()`).
+    rng : Random, optional
+        Randomness of the back-off (default: a new one).
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -55,7 +62,22 @@ class FeedProtocol(TopicUpdates):
         self._unused_since_ms: int | None = None
 
     def subscribe(self, channel: Channel, fields: Mapping[str, Any], now_ms: int) -> Topic:
-        """Return the topic of a subscription, shared with its other users. Raises MalformedRequest for wrong fields."""
+        """Return the topic of a subscription, shared with its other users.
+
+        Parameters
+        ----------
+        channel : Channel
+            Declaration of the channel.
+        fields : mapping
+            Fields of the subscription.
+        now_ms : int
+            The present in ms, on the protocol's clock.
+
+        Raises
+        ------
+        MalformedRequest
+            For wrong fields.
+        """
         try:
             checked = channel.parse({"type": channel.type, **fields})
         except MalformedRequest as error:
@@ -73,7 +95,15 @@ class FeedProtocol(TopicUpdates):
         return topic
 
     def unsubscribe(self, topic: Topic, now_ms: int) -> None:
-        """Remove one user of the topic. The last one ends the subscription."""
+        """Remove one user of the topic. The last one ends the subscription.
+
+        Parameters
+        ----------
+        topic : Topic
+            Topic of the subscription.
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         topic.users -= 1
         if topic.users > 0 or topic.state == "closed":
             return
@@ -94,7 +124,13 @@ class FeedProtocol(TopicUpdates):
         self.phase, self.connect_at_ms = "connecting", None
 
     def opened(self, now_ms: int) -> None:
-        """Note that the connection is open, and subscribe to every topic."""
+        """Note that the connection is open, and subscribe to every topic.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         self.phase, self.connect_at_ms, self.must_close = "open", None, ""
         self._opened_at_ms, self._ping_at_ms, self._pong_due_ms = now_ms, now_ms + self.settings.heartbeat_ms, None
         self.heard_ms = now_ms
@@ -110,7 +146,15 @@ class FeedProtocol(TopicUpdates):
                 self._request_snapshot(topic, now_ms, "subscribing", _FIRST_SNAPSHOT)
 
     def lost(self, now_ms: int, reason: str) -> None:
-        """Note that the connection ended or could not be made, and schedule the next one if there are topics."""
+        """Note that the connection ended or could not be made, and schedule the next one if there are topics.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        reason : str
+            Why it ended.
+        """
         if self.phase == "open":
             self.reconnects += 1
             # Only a connection that lasted resets the back-off: a venue that drops each one immediately is not flooded.
@@ -125,7 +169,15 @@ class FeedProtocol(TopicUpdates):
         self.attempts += 1
 
     def received(self, text: str | bytes, now_ms: int) -> None:
-        """Take one message of the venue. Never raises, a damaged message leads to a fresh snapshot or a reconnect."""
+        """Take one message of the venue. Never raises, a damaged message leads to a fresh snapshot or a reconnect.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The message.
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         if self._pong_due_ms is not None and self.watch_ms is not None:
             self.needs_shell = True  # which sleeps until the answer is overdue: the next ping of a watch is due before
         self._pong_due_ms, self.heard_ms = None, now_ms  # any message proves that the connection is alive
@@ -138,14 +190,26 @@ class FeedProtocol(TopicUpdates):
             self.must_close, self.needs_shell = "the venue sent a malformed message", True
 
     def interrupted(self, now_ms: int) -> None:
-        """Request fresh snapshots of all live topics: an interrupt half-way through a message may have damaged any."""
+        """Request fresh snapshots of all live topics: an interrupt half-way through a message may have damaged any.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         for topic in self.topics.values():
             if topic.is_live:
                 topic.min_sequence = topic.sequence
                 self._repair(topic, now_ms, "interrupted")
 
     def tick(self, now_ms: int) -> None:
-        """Do what is due: heartbeat, late answers, silence, retries."""
+        """Do what is due: heartbeat, late answers, silence, retries.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         if self.phase != "open":
             return
         if self._pong_due_ms is not None and now_ms >= self._pong_due_ms:
@@ -186,7 +250,13 @@ class FeedProtocol(TopicUpdates):
         return min(self._ping_at_ms, heard_ms + watch_ms)
 
     def data_to_send(self, now_ms: int) -> list[str]:
-        """Return the messages to send now, no more than the rate allows."""
+        """Return the messages to send now, no more than the rate allows.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         if self.phase != "open":
             return []
         sent, rate = self._sent_at_ms, self.settings.rate
@@ -208,7 +278,13 @@ class FeedProtocol(TopicUpdates):
         return events
 
     def take_fills(self, now_ms: int) -> list[Topic]:
-        """Return the topics whose records should be read from the Info API now. `filled` takes each result."""
+        """Return the topics whose records should be read from the Info API now. `filled` takes each result.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        """
         due = []
         for topic in self.topics.values():
             if topic.fill_due_ms is not None and topic.fill_due_ms <= now_ms and not topic.filling:
@@ -217,7 +293,19 @@ class FeedProtocol(TopicUpdates):
         return due
 
     def filled(self, topic: Topic, data: Mapping[str, Any] | None, now_ms: int, failure: str = "") -> None:
-        """Take what the Info API has of a topic, in the form of a snapshot, None when it has nothing or failed."""
+        """Take what the Info API has of a topic, in the form of a snapshot, None when it has nothing or failed.
+
+        Parameters
+        ----------
+        topic : Topic
+            Topic of the subscription.
+        data : mapping or None
+            What the Info API has, in the form of a snapshot.
+        now_ms : int
+            The present in ms, on the protocol's clock.
+        failure : str, optional
+            Why it could not be read (default: "").
+        """
         topic.filling = False
         if self.topics.get(topic.subject) is not topic or self.phase != "open":
             return

@@ -40,7 +40,15 @@ def _stop_all() -> None:
 
 
 class ThreadShell:
-    """Runs a protocol over the connections that `connector` opens, on a background thread."""
+    """Runs a protocol over connections, on a background thread.
+
+    Parameters
+    ----------
+    client : FeedClient
+        Client of the feed.
+    connector : Connector
+        Coroutine function that opens a connection.
+    """
 
     manual = False
 
@@ -249,6 +257,15 @@ class DirectShell:
     """Reads the feed of a venue with a manual clock, after each of its commands and whenever a live object is read.
 
     Everything happens on the thread that commands or reads, in the order of the messages. Times are the venue's.
+
+    Parameters
+    ----------
+    client : FeedClient
+        Client of the feed.
+    hub : object
+        Feed of the venue.
+    venue_now_ms : callable
+        Function that returns the venue's time in Unix ms.
     """
 
     manual = True
@@ -265,8 +282,9 @@ class DirectShell:
         self._due = self._stuck = False
 
     def now_ms(self) -> int:
-        """Return the venue's time. After a revert it continues from where it was, because the protocol's clock may
-        not go back."""
+        """Return the venue's time. After a revert it continues from where it was, because the protocol's clock may not
+        go back.
+        """
         venue_ms = self._venue_now_ms()
         self._offset_ms = max(self._offset_ms, self._last_ms - venue_ms)
         self._last_ms = venue_ms + self._offset_ms

@@ -20,7 +20,6 @@ from ...numerals import Span, Timeout
 from ...protocol.reads import feed as wire
 from ...protocol.reads.channel import INTERVALS
 from ...suggestions import Suggesting
-from ...worked_examples import add_examples
 from ..reads.conversion import seconds
 from .client import FeedClient, history_reader
 from .connections import HubConnection, SocketConnection
@@ -51,9 +50,20 @@ class SessionLike(Protocol):
 class Stream(Suggesting):
     """Live objects of one session, at which it is found. Made by `connect`.
 
-    `settings` are the connection's time-outs and limits (see `Settings`). Set them before the first live object. `rng`
-    is the randomness of its back-off, `observe` is given every update, `speed` is that of the venue's time, and
-    `is_over` tells whether the session is closed.
+    Parameters
+    ----------
+    session : Session
+        The session.
+    settings : Settings, optional
+        The connection's time-outs and limits, see `Settings`. Set them before the first live object.
+    rng : random.Random, optional
+        Randomness of its back-off.
+    observe : callable, optional
+        Is given every update.
+    speed : callable, optional
+        Function that returns the speed of the venue's time.
+    is_over : callable, optional
+        Function that returns whether the session is closed.
     """
 
     _path = "session.stream"
@@ -77,77 +87,328 @@ class Stream(Suggesting):
         self._lock = threading.Lock()
 
     def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
-        """Return the live order book of the product `symbol`, `depth` levels a side (1–200)."""
+        """Return the live order book of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product, by symbol.
+        depth : int, optional
+            Levels a side, 1 to 200 (default: 20).
+
+        Returns
+        -------
+        LiveBook
+
+        Examples
+        --------
+        >>> session.stream.order_book("BTCUSDC", depth=1).frame().values.tolist()
+        [['BUY', 1, 62493.4, 0.344], ['SELL', 1, 62506.6, 0.359]]
+        """
         return LiveBook(self._open(), wire.CHANNELS["orderBook"], {"symbol": symbol, "depth": depth})
 
     def trades(self, symbol: str) -> LiveLog:
-        """Return the public trades of the product `symbol` as they happen, starting with the last ones."""
+        """Return the public trades of a product as they happen, starting with the last ones.
+
+        Parameters
+        ----------
+        symbol : str
+            Product, by symbol.
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> session.stream.trades("BTCUSDC").frame()["price"].tail(2).tolist()
+        [62503.4, 62500.0]
+        """
         return LiveLog(self._open(), wire.CHANNELS["trades"], {"symbol": symbol})
 
     def ticker(self, symbol: str) -> LiveValue:
-        """Return prices, open interest, funding and 24 h statistics of the product `symbol`."""
+        """Return prices, open interest, funding and 24 h statistics of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product, by symbol.
+
+        Returns
+        -------
+        LiveValue
+
+        Examples
+        --------
+        >>> live = session.stream.ticker("BTCUSDC")
+        >>> _ = live.frame()
+        >>> live.value.last
+        Decimal('62500.0')
+        """
         return LiveValue(self._open(), wire.CHANNELS["ticker"], {"symbol": symbol})
 
     def tickers(self) -> LiveTable:
-        """Return the tickers of all products, by symbol."""
+        """Return the tickers of all products, by symbol.
+
+        Returns
+        -------
+        LiveTable
+
+        Examples
+        --------
+        >>> session.stream.tickers().frame()["mark_price"].head(2).tolist()
+        [62500.0, 2450.0]
+        """
         return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
 
     def candles(self, symbol: str, interval: Span = "1m") -> LiveCandles:
-        """Return the candles of the product `symbol`: the last ones and the one still forming.
+        """Return the candles of a product: the last ones and the one still forming.
 
-        `interval` is a span such as "1m" (default), "4h", "1d", or a timedelta.
+        Parameters
+        ----------
+        symbol : str
+            Product, by symbol.
+        interval : str or timedelta, optional
+            Length of a candle, a span such as "4h" or "1d", or a timedelta (default: "1m").
+
+        Returns
+        -------
+        LiveCandles
+
+        Examples
+        --------
+        >>> session.stream.candles("BTCUSDC", "1h").frame()["close"].tail(2).tolist()
+        [61387.8, 62500.0]
         """
         fields = {"symbol": symbol, "interval": str(seconds(interval, INTERVALS))}
         return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
-        """Return the wallet at an `address` (default: the session's account): balance, equity, available margin, fee
-        rates.
+        """Return the wallet of an account: balance, equity, available margin, fee rates.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveAccount
+
+        Examples
+        --------
+        >>> session.stream.account().frame()["balance"].tolist()
+        [10000.0]
         """
         return self._part("accounts", address)
 
     def orders(self, address: str | None = None) -> LiveAccount:
-        """Return the open orders of the account at `address` (default: the session's), including untriggered ones."""
+        """Return the open orders of an account, including untriggered ones.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveAccount
+
+        Examples
+        --------
+        >>> made = session.buy("BTCUSDC", "0.01", "50000")
+        >>> session.stream.orders().frame()["status"].tolist()
+        ['NEW']
+        """
         return self._part("orders", address)
 
     def positions(self, address: str | None = None) -> LiveAccount:
-        """Return the positions of the account at `address` (default: the session's), by symbol."""
+        """Return the positions of an account, by symbol.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveAccount
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.stream.positions().frame()["long_size"].tolist()
+        [0.01]
+        """
         return self._part("positions", address)
 
     def leverages(self, address: str | None = None) -> LiveAccount:
-        """Return the leverage settings of the account at `address` (default: the session's), by symbol."""
+        """Return the leverage settings of an account, by symbol.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveAccount
+
+        Examples
+        --------
+        >>> _ = session.exchange.set_leverage("BTCUSDC", "5")
+        >>> session.stream.leverages().frame()["leverage"].tolist()
+        [5.0]
+        """
         return self._part("settings", address)
 
     def fills(self, address: str | None = None) -> LiveLog:
-        """Return fills of the account at `address` (default: the session's) as they happen, and the last ones first."""
+        """Return fills of an account as they happen, and the last ones first.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.stream.fills().frame()["quantity"].tolist()
+        [0.01]
+        """
         return self._log("userFilled", address)
 
     def order_history(self, address: str | None = None) -> LiveLog:
-        """Return every status change of orders of the account at `address` (default: the session's) as it happens."""
+        """Return every status change of an account's orders as it happens.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> session.stream.order_history().frame()["status"].tolist()
+        ['NEW', 'FILLED']
+        """
         return self._log("orderHist", address)
 
     def closed_positions(self, address: str | None = None) -> LiveLog:
-        """Return closed positions of the account at `address` (default: the session's) as they happen."""
+        """Return closed positions of an account as they happen.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> live = session.stream.closed_positions()
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> _ = session.close_position("BTCUSDC")
+        >>> live.frame()["pnl"].tolist()
+        [-0.132]
+        """
         return self._log("closedPosition", address)
 
     def funding(self, address: str | None = None) -> LiveLog:
-        """Return funding payments of the account at `address` (default: the session's) as they happen."""
+        """Return funding payments of an account as they happen.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> session.stream.funding().frame().columns[:4].tolist()
+        ['time', 'symbol', 'side', 'size']
+        """
         return self._log("userFunding", address)
 
     def events(self, address: str | None = None) -> LiveLog:
-        """Return events of the account at `address` (default: the session's): orders, actions, approvals, vaults."""
+        """Return events of an account as they happen: orders, actions, approvals, vaults.
+
+        Parameters
+        ----------
+        address : str, optional
+            Address of the account (default: the session's account).
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> live = session.stream.events()
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> live.frame()["kind"].tolist()
+        ['perpOrder', 'perpOrder', 'actionAck']
+        """
         return self._log("userEvent", address)
 
     def blocks(self) -> LiveLog:
-        """Return blocks as they are made."""
+        """Return blocks as they are made.
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> live = session.stream.blocks()
+        >>> _ = session.venue.advance("2s")
+        >>> live.frame()["block"].tolist()
+        [1, 2]
+        """
         return LiveLog(self._open(), wire.CHANNELS["block"], {})
 
     def block_height(self) -> LiveValue:
-        """Return the height of the newest block."""
+        """Return the height of the newest block.
+
+        Returns
+        -------
+        LiveValue
+
+        Examples
+        --------
+        >>> _ = session.venue.advance("2s")
+        >>> int(session.stream.block_height().frame()["block"].item())
+        2
+        """
         return LiveValue(self._open(), wire.CHANNELS["blockHeight"], {})
 
     def transactions(self) -> LiveLog:
-        """Return the transactions of all accounts as they happen."""
+        """Return the transactions of all accounts as they happen.
+
+        Returns
+        -------
+        LiveLog
+
+        Examples
+        --------
+        >>> live = session.stream.transactions()
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> live.frame()["action"].tolist()
+        ['placeOrder']
+        """
         return LiveLog(self._open(), wire.CHANNELS["tx"], {})
 
     @property
@@ -167,11 +428,34 @@ class Stream(Suggesting):
         return StreamHealth(self._client)
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """As `health.assert_healthy`, with `max_age_ms` (default: as long as the feed may be silent)."""
+        """Raise unless the connection and its open live objects are healthy, see `Live.assert_healthy`.
+
+        Parameters
+        ----------
+        max_age_ms : int, optional
+            Highest age in ms (default: as long as the feed may be silent).
+
+        Examples
+        --------
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> session.stream.assert_healthy(max_age_ms=1_000)
+        >>> session.stream.health.state
+        'open'
+        """
         self.health.assert_healthy(max_age_ms)
 
     def close(self) -> None:
-        """Close all live objects, the connection and its thread. The stream can be used again."""
+        """Close all live objects, the connection and its thread. The stream can be used again.
+
+        Examples
+        --------
+        >>> live = session.stream.trades("BTCUSDC")
+        >>> _ = live.frame()
+        >>> session.stream.close()
+        >>> live.state
+        'closed'
+        """
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
@@ -233,7 +517,13 @@ class Stream(Suggesting):
 
 
 class StreamHealth(Suggesting):
-    """How a stream's connection and its live objects are at the moment of each question."""
+    """How a stream's connection and its live objects are at the moment of each question.
+
+    Parameters
+    ----------
+    client : FeedClient or None
+        Client of the feed, None before the first live object.
+    """
 
     _path = "session.stream.health"
 
@@ -287,7 +577,13 @@ class StreamHealth(Suggesting):
         return sum(one.dropped for one in self.live)
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
+        """Raise as `Live.assert_healthy` does if an open live object is not healthy.
+
+        Parameters
+        ----------
+        max_age_ms : int, optional
+            Highest age in ms (default: as long as the feed may be silent).
+        """
         for one in self.live:
             one.assert_healthy(max_age_ms)
 
@@ -297,20 +593,44 @@ class StreamHealth(Suggesting):
 
 
 class AsyncLive(Generic[L]):
-    """A live object whose `wait` and `frame` are awaited. Everything else is delegated to `sync`, the object itself."""
+    """A live object whose `wait` and `frame` are awaited. Everything else is delegated to the object itself.
+
+    Parameters
+    ----------
+    sync : L
+        The object itself.
+    """
 
     def __init__(self, sync: L) -> None:
         self.sync = sync
 
     async def wait(self, until: Until = None, timeout: Timeout | None = None) -> AsyncLive[L]:
-        """As `Live.wait`, without blocking the event loop."""
+        """As `Live.wait`, without blocking the event loop.
+
+        Parameters
+        ----------
+        until : int, callable or None, optional
+            What to wait for, see `Live.wait` (default: the first or the next data).
+        timeout : float, str or timedelta, optional
+            Longest time to wait: a number of seconds, or a span (default: 10 s).
+        """
         await self.sync._await_update(until, timeout)
         return self
 
     async def frame(
         self, *, exact: bool = False, index: str | None = None, timeout: Timeout | None = None
     ) -> pd.DataFrame:
-        """As `Live.frame`, without blocking the event loop while it waits for the first data."""
+        """As `Live.frame`, without blocking the event loop while it waits for the first data.
+
+        Parameters
+        ----------
+        exact : bool, optional
+            True gives Decimal (default: False, float64).
+        index : str, optional
+            Column that becomes the index (default: none).
+        timeout : float, str or timedelta, optional
+            Longest time to wait for the first data: a number of seconds, or a span (default: 10 s).
+        """
         if self.sync.age_ms is None:
             await self.sync._await_update(Live._has_answer, timeout)
         return self.sync.frame(exact=exact, index=index)
@@ -341,7 +661,13 @@ class AsyncLive(Generic[L]):
 
 
 class AsyncStream:
-    """The asynchronous twin of Stream, on the same connection: the same methods return an AsyncLive."""
+    """The asynchronous twin of Stream, on the same connection: the same methods return an AsyncLive.
+
+    Parameters
+    ----------
+    stream : object
+        A Stream, or the session's twin of one.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream: Stream = stream if isinstance(stream, Stream) else stream.sync.stream
@@ -350,18 +676,83 @@ class AsyncStream:
         # Written out for type checkers and editors, which can't follow `__getattr__`.
         health: StreamHealth
 
-        def assert_healthy(self, max_age_ms: int | None = None) -> None: ...
+        def assert_healthy(self, max_age_ms: int | None = None) -> None:
+            """See `Stream.assert_healthy`.
+
+            Parameters
+            ----------
+            max_age_ms : int, optional
+                Highest age in ms (default: as long as the feed may be silent).
+            """
+            ...
+
         def close(self) -> None: ...
-        def order_book(self, symbol: str, depth: int = 20) -> AsyncLive[LiveBook]: ...
-        def trades(self, symbol: str) -> AsyncLive[LiveLog]: ...
-        def ticker(self, symbol: str) -> AsyncLive[LiveValue]: ...
+        def order_book(self, symbol: str, depth: int = 20) -> AsyncLive[LiveBook]:
+            """See `Stream.order_book`.
+
+            Parameters
+            ----------
+            symbol : str
+                Product, by symbol.
+            depth : int, optional
+                Levels a side, 1 to 200 (default: 20).
+            """
+            ...
+
+        def trades(self, symbol: str) -> AsyncLive[LiveLog]:
+            """See `Stream.trades`.
+
+            Parameters
+            ----------
+            symbol : str
+                Product, by symbol.
+            """
+            ...
+
+        def ticker(self, symbol: str) -> AsyncLive[LiveValue]:
+            """See `Stream.ticker`.
+
+            Parameters
+            ----------
+            symbol : str
+                Product, by symbol.
+            """
+            ...
+
         def tickers(self) -> AsyncLive[LiveTable]: ...
-        def candles(self, symbol: str, interval: Span = "1m") -> AsyncLive[LiveCandles]: ...
-        def account(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
+        def candles(self, symbol: str, interval: Span = "1m") -> AsyncLive[LiveCandles]:
+            """See `Stream.candles`.
+
+            Parameters
+            ----------
+            symbol : str
+                Product, by symbol.
+            interval : str or timedelta, optional
+                Length of a candle (default: "1m").
+            """
+            ...
+
+        def account(self, address: str | None = None) -> AsyncLive[LiveAccount]:
+            """See `Stream.account`.
+
+            Parameters
+            ----------
+            address : str, optional
+                Address of the account (default: the session's account).
+            """
+            ...
 
         orders = positions = leverages = account
 
-        def fills(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def fills(self, address: str | None = None) -> AsyncLive[LiveLog]:
+            """See `Stream.fills`.
+
+            Parameters
+            ----------
+            address : str, optional
+                Address of the account (default: the session's account).
+            """
+            ...
 
         order_history = closed_positions = funding = events = fills
 
@@ -399,6 +790,3 @@ LIVE_NAMES: tuple[str, ...] = tuple(
     if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
 )
 """Methods of Stream that return live objects."""
-
-
-add_examples(Stream, "Stream")

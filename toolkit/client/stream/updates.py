@@ -26,14 +26,33 @@ UNSEQUENCED = "without sequences a lost message can't be noticed"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Time-outs, back-off and rate limit of a feed. All times are in milliseconds.
+    """Time-outs, back-off and rate limit of a feed. All times are in ms.
 
-    Attributes: `heartbeat_ms` (interval between pings), `answer_ms` (how long a pong or a snapshot may take),
-    `connect_ms`, `rate` (messages within a second, None for no limit). `silence_ms` is by channel, by default the
-    channel's. The pause before reconnecting is `backoff_ms` at first and doubles each time up to `backoff_max_ms`,
-    times a random 0.5–1. A connection or subscription that held for `settle_ms` starts again with the first pause.
-    `consecutive` says that sequences grow by one. It is False for a venue that only promises growing ones. A connection
-    without subscriptions is closed after `linger_ms`.
+    The pause before reconnecting is `backoff_ms` at first and doubles each time up to `backoff_max_ms`, times a random
+    0.5–1.
+
+    Parameters
+    ----------
+    heartbeat_ms : int, optional
+        Interval between pings (default: 15,000).
+    answer_ms : int, optional
+        How long a pong or a snapshot may take (default: 5,000).
+    connect_ms : int, optional
+        How long connecting may take (default: 10,000).
+    backoff_ms : int, optional
+        First pause before reconnecting (default: 250).
+    backoff_max_ms : int, optional
+        Longest pause before reconnecting (default: 30,000).
+    settle_ms : int, optional
+        A connection or subscription that held for this long starts again with the first pause (default: 5,000).
+    rate : int, optional
+        Most messages within a second, None for no limit (default: 40).
+    silence_ms : mapping, optional
+        How long a channel may be silent, by channel (default: the channel's own).
+    consecutive : bool, optional
+        Whether sequences grow by one (default: True). It is False for a venue that only promises growing ones.
+    linger_ms : int, optional
+        A connection without subscriptions is closed after this long (default: 10,000).
     """
 
     heartbeat_ms: int = 15_000
@@ -51,9 +70,16 @@ class Settings:
 class TopicUpdates:
     """The part of a FeedProtocol that applies messages to topics and requests fresh snapshots.
 
-    Attributes: `must_close` (a reason to drop the connection now, or ""). `needs_shell`: a received message made
-    something to send, a reason to close or a new deadline. `fills_history`: a shell reads from the Info API what the
-    feed does not show. `speed` returns how fast the venue's time passes on the clock of `now_ms`.
+    `must_close` is a reason to drop the connection now, or "". `needs_shell`: a received message made something to
+    send, a reason to close or a new deadline. `fills_history`: a shell reads from the Info API what the feed does not
+    show. `speed` returns how fast the venue's time passes on the clock of `now_ms`.
+
+    Parameters
+    ----------
+    settings : Settings, optional
+        Time-outs and limits (default: `Settings()`).
+    rng : Random, optional
+        Randomness of the back-off (default: a new one).
     """
 
     def __init__(self, settings: Settings | None = None, rng: random.Random | None = None) -> None:
@@ -72,6 +98,11 @@ class TopicUpdates:
         """Return how long the topic may be silent before a fresh snapshot is requested, on the protocol's clock.
 
         The limit is in the venue's time, and allows for the transit of messages. While that is stopped, there is none.
+
+        Parameters
+        ----------
+        topic : Topic
+            Topic of the subscription.
         """
         usual, speed = self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms), self.speed()
         return max(round(usual / speed), min(usual, TRANSIT_MS)) if speed else 1 << 53
@@ -336,7 +367,21 @@ LIVE: tuple[TopicState, ...] = ("live", "live-unsequenced")
 
 @dataclass(frozen=True, slots=True)
 class FeedEvent:
-    """A change of a topic: `state` is its state afterwards, `items` the new or changed records of an update."""
+    """A change of a topic.
+
+    Parameters
+    ----------
+    topic : Topic
+        The topic.
+    kind : {"state", "snapshot", "incremental"}
+        "state", or "snapshot" or "incremental" for an update.
+    state : TopicState
+        State of the topic afterwards.
+    items : list of Record
+        New or changed records of an update.
+    sequence : int, optional
+        Sequence of the message (default: 0).
+    """
 
     topic: Topic
     kind: Literal["state", "snapshot", "incremental"]
@@ -350,9 +395,9 @@ class FeedEvent:
 class Topic:
     """One wire subscription and the state built from its messages.
 
-    Attributes: `subject`, `state`, `reason` (why it is not live, in words), `sequence` (of the last applied message),
-    `received_ms` (when that message came), `gaps`, `duplicates`, `resyncs` (counts). `error` is why the venue refused
-    it, `data` the ChannelState built from the messages, `users` the number of live objects that share it.
+    Its attributes are `subject`, `state`, `reason` (why it is not live, in words), `sequence` (of the last applied
+    message), `received_ms` (when that message came), `gaps`, `duplicates`, `resyncs` (counts). `error` is why the venue
+    refused it, `data` the ChannelState built from the messages, `users` the number of live objects that share it.
 
     For the protocol: `awaiting_snapshot` (one was requested), `snapshot_due_ms` (it is late after that time),
     `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap). `attempts` are resyncs
@@ -360,6 +405,13 @@ class Topic:
     `has_snapshots` (it has sent one, so another can be requested). `fill_due_ms` (read the Info API then), `filling`
     (that read is in progress). `damaged`: the last message had rows that could not be read, and nothing has mended it.
     `mended_ms`: when the Info API was last queried for such rows.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : dict
+        Fields of the subscription.
     """
 
     def __init__(self, channel: Channel, fields: dict[str, Any]) -> None:
@@ -403,7 +455,13 @@ class Topic:
         return self.is_live and self.channel.quiet and not waiting
 
     def cancel_request(self, retry_at_ms: int | None = None) -> None:
-        """Stop waiting for a snapshot, and request another one at `retry_at_ms` if that is given."""
+        """Stop waiting for a snapshot, and request another one later.
+
+        Parameters
+        ----------
+        retry_at_ms : int, optional
+            When to request it, in ms on the protocol's clock (default: never).
+        """
         self.awaiting_snapshot, self.snapshot_due_ms, self.retry_at_ms = False, None, retry_at_ms
 
     def __repr__(self) -> str:
@@ -411,7 +469,15 @@ class Topic:
 
 
 def subscription_fields(channel: Channel, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the subscription fields in a data message, as they are in the message itself or in its first item."""
+    """Return the subscription fields in a data message, as they are in the message itself or in its first item.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    data : mapping
+        Data of the message.
+    """
     found: dict[str, Any] = {}
     for declared in channel.fields:
         names = ALIASES[declared.name]
@@ -429,7 +495,15 @@ def subscription_fields(channel: Channel, data: Mapping[str, Any]) -> dict[str, 
 
 
 def canonical_fields(channel: Channel, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields as subscriptions have them, without those that no subscription can have."""
+    """Return fields as subscriptions have them, without those that no subscription can have.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    found : mapping
+        Fields of a message or of its first item.
+    """
     return {field.name: value for field in channel.fields if (value := _canonical(field, found.get(field.name)))}
 
 
