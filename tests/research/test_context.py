@@ -239,10 +239,3 @@ def test_live_runs_answer_the_same_questions() -> None:
     assert 0 < ratio < 0.01
     assert math.isnan(price) or price < 60_000
     assert len(run_.orders[run_.orders["status"] == "ORDER_STATUS_UNTRIGGERED"]) == 0
-
-
-def test_a_renamed_type_says_its_new_name() -> None:
-    from toolkit.research import strategy
-
-    with pytest.raises(AttributeError, match=r"FundingPayment'\. Use toolkit\.research\.strategy\.FundingFee"):
-        strategy.FundingPayment  # noqa: B018

@@ -228,9 +228,12 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
     # isdigit alone accepts "²"; 18 digits always fit 64 bits.
     if time_ms.isascii() and time_ms.isdigit() and len(time_ms) < 19:
         return int(time_ms)
+    date = headers.get("date")
+    if date is None:
+        return None
     try:
-        return int(parsedate_to_datetime(headers["date"]).timestamp()) * 1000
-    except (KeyError, ValueError, OverflowError):
+        return int(parsedate_to_datetime(date).timestamp()) * 1000
+    except (ValueError, OverflowError):
         return None
 
 
