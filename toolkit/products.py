@@ -463,7 +463,7 @@ class Product:
         tiers : sequence of mapping, optional
             Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+            Function of a key and a sentence, called for each value that can't be read (default: a DataWarning).
 
         Returns
         -------
@@ -560,7 +560,7 @@ class VenueProduct(Product):
         tiers : sequence of mapping, optional
             Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: an error).
+            Function of a key and a sentence, called for each value that can't be read (default: an error).
 
         Returns
         -------
@@ -751,7 +751,7 @@ class ProductTable(Mapping[str, Product]):
         meta : object
             The data, decoded.
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+            Function of a key and a sentence, called for each value that can't be read (default: a DataWarning).
 
         Returns
         -------

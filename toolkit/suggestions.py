@@ -203,7 +203,7 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     names : iterable of str, optional
         Names that exist (default: none).
     better : str, optional
-        What to use instead (default: "").
+        Name or call to use instead (default: "").
 
     Examples
     --------
@@ -335,7 +335,7 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
     field : str
         Name of the argument.
     what : str
-        What the names are, for the error.
+        The names in words, for the error.
 
     Raises
     ------

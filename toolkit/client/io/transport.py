@@ -80,7 +80,7 @@ class Retry:
         Seconds after the first attempt in which others begin (default: 60). No call that trades takes longer than twice
         that, with all that it asks.
     reads : ReadBudget, optional
-        What a read of many pages may take (default: `BUDGET`).
+        Budget of a read of many pages (default: `BUDGET`).
     """
 
     attempts: int = 4

@@ -172,7 +172,7 @@ class Gate(Protocol):
         Parameters
         ----------
         what : str
-            What was tried, in words, for the error.
+            The attempted call in words, for the error.
 
         Raises
         ------
@@ -573,7 +573,7 @@ class Delivery:
         Parameters
         ----------
         what : str
-            What was tried, in words, for the error.
+            The attempted call in words, for the error.
 
         Raises
         ------

@@ -279,7 +279,7 @@ class OrderCalls:
         made : Receipt
             The receipt.
         until : str or callable
-            What has happened, as a word or a function of the receipt.
+            Event to wait for: a word, or a function of the receipt.
         timeout : float, str or timedelta
             Longest time to wait: a number of seconds, or a span.
         """

@@ -44,7 +44,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One order or cancel of a request, and what became of it.
+    """One order or cancel of a request, and its outcome.
 
     Parameters
     ----------

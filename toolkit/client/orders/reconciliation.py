@@ -292,7 +292,7 @@ class Reconciler:
         now : int
             The present in Unix ms.
         found : Proof
-            What the venue shows.
+            Evidence that the venue shows.
         """
         return self.result_or_raise(self.update(intent, now, proof=found))
 

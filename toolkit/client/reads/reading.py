@@ -740,7 +740,7 @@ class Catalogue:
         data : object
             The data, decoded.
         on_missing : callable, optional
-            Function that is told once which fields the venue does not send, and what is not checked without them
+            Function of a sentence, called once for the fields that the venue does not send
             (default: a warning).
         """
         table = self._table(data)
