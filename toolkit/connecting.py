@@ -428,7 +428,7 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
     Parameters
     ----------
     session : Session
-        New session.
+        Session that was just made.
     approve : bool
         Whether the agent is approved.
     fork : str or None

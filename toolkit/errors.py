@@ -491,7 +491,7 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     Parameters
     ----------
     value : object
-        The argument.
+        Argument as the caller gave it.
     kinds : type or tuple of type
         Classes that pass.
     field : str

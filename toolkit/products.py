@@ -675,7 +675,7 @@ def decimal_text(value: Amount, name: str) -> str:
     Parameters
     ----------
     value : int, str, Decimal or float
-        The amount.
+        Amount, see `exact`.
     name : str
         Name of the argument, which errors repeat.
 
@@ -727,7 +727,7 @@ class ProductTable(Mapping[str, Product]):
     Parameters
     ----------
     products : sequence of Product
-        The products.
+        Products of the list, in the venue's order.
     checksum : str, optional
         The venue's md5Checksum of the list (default: "").
     rows : sequence of mapping, optional

@@ -193,9 +193,9 @@ class Session(session_methods.SessionMethods):
     Attributes
     ----------
     environment : Environment
-        The venue.
+        The venue that it is connected to.
     wallet : Wallet or None
-        The keys.
+        The keys that sign, None to read only.
     account : str or None
         The master's address.
     venue : LocalVenue or None

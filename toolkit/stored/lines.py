@@ -71,7 +71,7 @@ class LineFile:
         Parameters
         ----------
         value : dict
-            The object.
+            Object that JSON can hold.
 
         Raises
         ------

@@ -219,7 +219,7 @@ def checksum(parts: Iterable[bytes | memoryview]) -> bytes:
     Parameters
     ----------
     parts : iterable of bytes or memoryview
-        The parts.
+        Parts of the data, in the order in which they count.
     """
     found = hashlib.sha256()
     for part in parts:

@@ -33,7 +33,7 @@ def write_table(
     path : Path
         Path of the file.
     table : Table
-        The table.
+        Table of pyarrow.
     kind : FileKind
         Kind of the file.
     identity : str, optional

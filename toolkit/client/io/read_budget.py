@@ -64,7 +64,7 @@ class Spent:
     Parameters
     ----------
     budget : ReadBudget
-        Its budget.
+        Budget of the whole read.
     began_ms : int
         When it began, in ms on a clock that is never set.
     requests : int, optional

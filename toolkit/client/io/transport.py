@@ -255,7 +255,7 @@ def asked_rows(fetch: Fetch) -> int | None:
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request of a query.
     """
     asked = dict(fetch.query)
     try:
@@ -273,7 +273,7 @@ def check_rows(fetch: Fetch, body: bytes) -> None:
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request of the query.
     body : bytes
         Body of the answer.
 
@@ -311,7 +311,7 @@ def read(
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request that changes nothing at the venue.
     retry : Retry, optional
         How often and when the read is repeated (default: `RETRY`).
     opener : callable, optional
@@ -355,7 +355,7 @@ def is_loopback(url: str) -> bool:
     Parameters
     ----------
     url : str
-        The URL.
+        Address of a venue.
     """
     try:
         return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
@@ -430,7 +430,7 @@ class HttpTransport(_Http):
         Parameters
         ----------
         fetch : Fetch
-            The request.
+            Request to send.
 
         Raises
         ------
@@ -498,7 +498,7 @@ class AsyncHttpTransport(_Http):
         Parameters
         ----------
         fetch : Fetch
-            The request.
+            Request to send.
         """
         attempt = self._attempt(fetch)
         try:
@@ -605,7 +605,7 @@ class _Attempt:
         Parameters
         ----------
         response : Response
-            The response.
+            Response of httpx or httpx2, whose body is not read yet.
 
         Raises
         ------
@@ -630,7 +630,7 @@ class _Attempt:
         Parameters
         ----------
         chunk : bytes
-            The bytes.
+            Next bytes of the body, still compressed.
 
         Raises
         ------
@@ -657,7 +657,7 @@ class _Attempt:
         Parameters
         ----------
         response : Response
-            The response.
+            Response of httpx or httpx2, whose body was read.
 
         Raises
         ------

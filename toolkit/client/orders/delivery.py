@@ -113,7 +113,7 @@ class Sender:
     Parameters
     ----------
     thread : Thread
-        The thread.
+        Thread that works on it.
     task : Task or None
         The task, None outside of an event loop.
     """

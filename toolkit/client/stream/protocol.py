@@ -174,7 +174,7 @@ class FeedProtocol(TopicUpdates):
         Parameters
         ----------
         text : str or bytes
-            The message.
+            Message of the venue, JSON text.
         now_ms : int
             The present in ms, on the protocol's clock.
         """
