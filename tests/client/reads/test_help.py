@@ -15,6 +15,7 @@ FILLS = """\
 Fills of an account, as a DataFrame.
 
 Unknown fields follow under their wire names. The venue's raw answer is in `frame.attrs['raw']`.
+`frame.attrs['missing']` says why rows may be missing, or '', `['moved']` how many changed while they were read.
 Source: docs/published.md, "Info API": GET /info/trade/page.
 
 Parameters
