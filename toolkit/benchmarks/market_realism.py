@@ -70,7 +70,7 @@ def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> l
 
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
-    """Run a venue that is watched by nobody else: the tape of one product, and the mids of all each minute.
+    """Run a venue without other users: the tape of one product, and the mids of all each minute.
 
     Parameters
     ----------
