@@ -131,7 +131,7 @@ def load_ipython_extension(ipython: Any) -> None:
     Parameters
     ----------
     ipython : InteractiveShell
-        The shell.
+        Shell of the notebook.
     """
     from .magics import register
 

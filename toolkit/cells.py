@@ -45,7 +45,7 @@ def contains(value: Any, one: Any, depth: int = 3) -> bool:
     value : object
         Value of a name of the notebook.
     one : object
-        The object.
+        Object to look for.
     depth : int, optional
         How many containers within containers are searched (default: 3).
     """

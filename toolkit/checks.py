@@ -248,7 +248,7 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
     product : Product
         The product.
     leverage : Decimal
-        The leverage.
+        Leverage to set, a factor.
     notional : Decimal, optional
         Notional of position and orders in USDC (default: 0).
 

@@ -158,7 +158,7 @@ def is_in_process(env: Environment, given: object, venue: LocalVenue | None, add
     env : Environment
         Environment of the session.
     given : object
-        What `env` was made of, as the caller gave it.
+        Argument of `connect` that `env` was made from.
     venue : LocalVenue or None
         Venue in this process, None for any other.
     addressed : bool
@@ -428,7 +428,7 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
     Parameters
     ----------
     session : Session
-        New session.
+        Session that was just made.
     approve : bool
         Whether the agent is approved.
     fork : str or None

@@ -63,7 +63,7 @@ class Environment:
     ws_url : str
         Address of the feed.
     venue : str, optional
-        What distinguishes local venues, of which there can be many (default: "", as for the others).
+        Name that distinguishes local venues, of which there can be many (default: "", as for the others).
     """
 
     name: str

@@ -95,7 +95,7 @@ class InputError(ToolkitError, ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, and what would pass.
+        Message that says what is wrong, and what would pass.
     field : str, optional
         Path of the field or argument that is wrong (default: "").
     rule : str, optional
@@ -346,7 +346,7 @@ class HttpStatus(TransportError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     status : int
         The status. An attribute as well.
     body : str, optional
@@ -365,7 +365,7 @@ class BadAnswer(TransportError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     status : int, optional
         Status of the HTTP answer. An attribute as well (default: 200).
     body : str, optional
@@ -388,7 +388,7 @@ class MissingPackage(ToolkitError, ImportError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     name : str, optional
         The package. An attribute as well (default: "").
     """
@@ -408,7 +408,7 @@ class OutcomeUnknown(ToolkitError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     intent : Intent, optional
         The recorded intent. An attribute as well (default: None).
     receipt : Receipt, optional
@@ -427,7 +427,7 @@ class WaitFailed(ToolkitError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     receipt : Receipt, optional
         Handle of the order. An attribute as well (default: None).
     """
@@ -455,7 +455,7 @@ class SubscriptionRefused(FeedError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     code : int, optional
         The venue's code. An attribute as well (default: 0).
     """
@@ -471,7 +471,7 @@ class LimitReached(ToolkitError):
     Parameters
     ----------
     message : str
-        What is wrong, in a sentence.
+        Message that says what is wrong.
     limit : str, optional
         Name of the limit. An attribute as well (default: "").
     """
@@ -491,7 +491,7 @@ def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     Parameters
     ----------
     value : object
-        The argument.
+        Argument as the caller gave it.
     kinds : type or tuple of type
         Classes that pass.
     field : str
@@ -515,7 +515,7 @@ def warn(message: str, category: Any = DataWarning) -> None:
     Parameters
     ----------
     message : str
-        What is wrong, as a sentence.
+        The message, a sentence.
     category : type, optional
         Class of the warning (default: DataWarning).
     """

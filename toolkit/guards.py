@@ -44,7 +44,7 @@ def key_argument(names: Sequence[str], args: Sequence[Any], keywords: Mapping[st
     names : sequence of str
         Names of the parameters, in order.
     args : sequence
-        Positional arguments.
+        Positional arguments of the call, without `self`.
     keywords : mapping
         Arguments by keyword.
     """

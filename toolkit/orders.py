@@ -148,7 +148,7 @@ class Order(Shape):
     tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
         Time in force (default: "GTC").
     reduce_only : {"REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"}, optional
-        What it may close (default: None, it may open as well).
+        Kind of an order that may only close a position (default: None, it may open one as well).
     cl_ord_id : int, optional
         Your id of the order (default: None, one is made when it is placed).
     parent_ord_id : int, optional

@@ -119,9 +119,9 @@ def warned(key: str, message: str) -> None:
     Parameters
     ----------
     key : str
-        What is told, so that it is said once.
+        Key of the warning, which appears once.
     message : str
-        What can't be read, as a sentence.
+        The warning, a sentence.
     """
     warn(message)
 
@@ -163,7 +163,7 @@ def read_row(row: Any, tell: Tell) -> dict[str, Any]:
     row : object
         The row, in wire names.
     tell : callable
-        Function of a key and a sentence, which is told what can't be read.
+        Function of a key and a sentence, called for each value that can't be read.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | Non
     rows : object
         The rows, in wire names.
     tell : callable
-        Function of a key and a sentence, which is told what can't be read.
+        Function of a key and a sentence, called for each value that can't be read.
     """
     try:
         found = [_tier(symbol, row, tell) for row in read_rows(rows, "riskLimitVo", "objects")]
@@ -276,7 +276,7 @@ def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
     meta : object
         The data, decoded.
     tell : callable
-        Function of a key and a sentence, which is told what can't be read.
+        Function of a key and a sentence, called for each value that can't be read.
     """
     found = {}
     for table in _objects(meta.get("marginTables") if isinstance(meta, Mapping) else None):

@@ -463,7 +463,7 @@ class Product:
         tiers : sequence of mapping, optional
             Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+            Function of a key and a sentence, called for each value that can't be read (default: a DataWarning).
 
         Returns
         -------
@@ -560,7 +560,7 @@ class VenueProduct(Product):
         tiers : sequence of mapping, optional
             Rows (`riskLimitVo`) of its margin table (default: None, they are not known).
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: an error).
+            Function of a key and a sentence, called for each value that can't be read (default: an error).
 
         Returns
         -------
@@ -675,7 +675,7 @@ def decimal_text(value: Amount, name: str) -> str:
     Parameters
     ----------
     value : int, str, Decimal or float
-        The amount.
+        Amount, see `exact`.
     name : str
         Name of the argument, which errors repeat.
 
@@ -727,7 +727,7 @@ class ProductTable(Mapping[str, Product]):
     Parameters
     ----------
     products : sequence of Product
-        The products.
+        Products of the list, in the venue's order.
     checksum : str, optional
         The venue's md5Checksum of the list (default: "").
     rows : sequence of mapping, optional
@@ -751,7 +751,7 @@ class ProductTable(Mapping[str, Product]):
         meta : object
             The data, decoded.
         tell : callable, optional
-            Function of a key and a sentence, which is told what can't be read (default: a DataWarning).
+            Function of a key and a sentence, called for each value that can't be read (default: a DataWarning).
 
         Returns
         -------

@@ -96,8 +96,8 @@ def connect(
     transport : transport of httpx or httpx2, optional
         Transport of all requests (default: one is made).
     follow : str, Session or ExchangeMarket, optional
-        Market that the local venue takes over: "mainnet", an address, a session, or by ccxt one such as
-        "binance:BTC/USDT:USDT" as the product `as_symbol` (default: none).
+        Market that the local venue takes over: "mainnet", an address or a session (default: none). By ccxt also one
+        such as "binance:BTC/USDT:USDT", as the product `as_symbol`.
     fork : str, optional
         Address of an account of the followed venue to copy (default: none).
     limits : Limits, optional
@@ -193,9 +193,9 @@ class Session(session_methods.SessionMethods):
     Attributes
     ----------
     environment : Environment
-        The venue.
+        The venue that it is connected to.
     wallet : Wallet or None
-        The keys.
+        The keys that sign, None to read only.
     account : str or None
         The master's address.
     venue : LocalVenue or None

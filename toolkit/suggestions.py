@@ -203,7 +203,7 @@ def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str =
     names : iterable of str, optional
         Names that exist (default: none).
     better : str, optional
-        What to use instead (default: "").
+        Name or call to use instead (default: "").
 
     Examples
     --------
@@ -231,7 +231,7 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
     owner : str
         The function in words, such as "connect()".
     name : str
-        The keyword.
+        Keyword that was given.
     names : iterable of str
         Keywords that it takes.
 
@@ -253,7 +253,7 @@ def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
     Parameters
     ----------
     error : TypeError
-        Python's error.
+        Error that Python raised for the call.
     function : str
         Name of the function.
     names : iterable of str
@@ -273,7 +273,7 @@ def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> d
     function : str
         Its name, for the error.
     *args : object
-        Positional arguments.
+        Positional arguments of the call, `self` first for a method.
     **keywords : object
         Arguments by keyword.
 
@@ -335,7 +335,7 @@ def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: st
     field : str
         Name of the argument.
     what : str
-        What the names are, for the error.
+        The names in words, for the error.
 
     Raises
     ------

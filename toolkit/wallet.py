@@ -340,7 +340,7 @@ class Wallet:
         role : {"agent", "master"}
             Which key it is (default: "agent").
         purpose : str, optional
-            What it is needed for, in words, for the error (default: "this").
+            Its purpose in words, for the error (default: "this").
 
         Raises
         ------

@@ -104,7 +104,13 @@ vault_rebalance: {vault} ; sub = session.exchange.vault_create_sub_vault(vault_a
 
 @cache
 def examples_of(section: str) -> Mapping[str, list[str]]:
-    """Return the lines of the doctest of each function of a section, after an empty one."""
+    """Return the lines of the doctest of each function of a section, after an empty one.
+
+    Parameters
+    ----------
+    section : str
+        Name of the section: a class.
+    """
     table = _EXAMPLES.partition(f"\n[{section}]\n")[2].partition("\n[")[0]
     made = {}
     for line in table.replace("\n    ", " ").splitlines():

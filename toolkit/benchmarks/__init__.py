@@ -28,7 +28,31 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measurement. `ratio` is value over peer. `target` is what `measure` ("value" or "ratio") must reach."""
+    """One measurement.
+
+    Parameters
+    ----------
+    name : str
+        Name of what is measured.
+    value : float
+        The value.
+    unit : str
+        Its unit.
+    target : float, optional
+        Value that `measure` must reach (default: None, there is none).
+    better : {"higher", "lower"}, optional
+        Whether more or less is better (default: "higher").
+    measure : {"value", "ratio"}, optional
+        Which number must reach the target: the value, or its ratio to the peer (default: "value").
+    peer : str, optional
+        Name of the program that it is compared with (default: "", none).
+    ratio : float, optional
+        Value over that of the peer (default: None).
+    aim : float, optional
+        Value that is aimed for beyond the target (default: None).
+    note : str, optional
+        Remark for the table (default: "").
+    """
 
     name: str
     value: float
@@ -67,16 +91,33 @@ class Measurement:
 
 
 def processor_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of one call of `work`, in seconds."""
+    """Return the processor time of one call, in seconds.
+
+    Parameters
+    ----------
+    work : callable
+        Function to call.
+    """
     return seconds(work, repeat=1, clock=time.process_time)[0]
 
 
 def seconds(
     *works: Callable[[], object], repeat: int = 5, number: int = 1, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Return the best time of one call of each work in seconds, over `repeat` runs of `number` calls.
+    """Return the best time of one call of each function, in seconds.
 
-    Several works are measured in turns, so that noise meets all alike.
+    Several are measured in turns, so that noise affects all alike.
+
+    Parameters
+    ----------
+    *works : callable
+        Functions to call.
+    repeat : int, optional
+        Number of runs, of which the best counts (default: 5).
+    number : int, optional
+        Calls in a run (default: 1).
+    clock : callable, optional
+        Function that returns seconds (default: `time.perf_counter`).
     """
     best = [float("inf")] * len(works)
     for _ in range(repeat):

@@ -20,7 +20,15 @@ BARS = 45_031
 
 
 def minute_bars(count: int = BARS, seed: int = 7) -> Any:
-    """Return minute bars of a random walk, in the columns backtesting.py wants."""
+    """Return minute bars of a random walk, in the columns backtesting.py wants.
+
+    Parameters
+    ----------
+    count : int, optional
+        Number of bars (default: `BARS`).
+    seed : int, optional
+        Seed of the walk (default: 7).
+    """
     rng = np.random.default_rng(seed)
     close = 60_000 * np.exp(np.cumsum(rng.normal(0, 0.0005, count)))
     opened = np.concatenate([[60_000.0], close[:-1]])
@@ -40,21 +48,57 @@ class SmaCross(Strategy):
     fast, slow = 10, 20
 
     def on_start(self, ctx: Any) -> None:
+        """Get the averages ready.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        """
         self.short, self.long, self.cross = SMA(self.fast), SMA(self.slow), Cross()
 
     def on_bar(self, ctx: Any, bar: Any) -> None:
+        """Target one side of the market.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        bar : Bar
+            Bar that has just closed.
+        """
         way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
         if way:
             ctx.target(bar.symbol, way)
 
 
 def ours(data: Any, fast: int, slow: int) -> Any:
-    """Backtest an SMA cross on the venue's core: fees, funding, margin."""
+    """Backtest an SMA cross on the venue's core: fees, funding, margin.
+
+    Parameters
+    ----------
+    data : object
+        Minute bars, see `minute_bars`.
+    fast : int
+        Length of the fast average, in bars.
+    slow : int
+        Length of the slow average, in bars.
+    """
     return backtest(SmaCross(fast=fast, slow=slow), {"BTCUSDC": data}, capital=1_000_000)
 
 
 def theirs(data: Any, fast: int, slow: int) -> Any:
-    """Do the same with backtesting.py: fees, margin."""
+    """Do the same with backtesting.py: fees, margin.
+
+    Parameters
+    ----------
+    data : object
+        Minute bars, see `minute_bars`.
+    fast : int
+        Length of the fast average, in bars.
+    slow : int
+        Length of the slow average, in bars.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from backtesting import Backtest, backtesting
@@ -82,7 +126,17 @@ def theirs(data: Any, fast: int, slow: int) -> Any:
 
 
 def signal(data: Any, fast: int, slow: int) -> Any:
-    """Do the same with whole arrays."""
+    """Do the same with whole arrays.
+
+    Parameters
+    ----------
+    data : object
+        Minute bars, see `minute_bars`.
+    fast : int
+        Length of the fast average, in bars.
+    slow : int
+        Length of the slow average, in bars.
+    """
     above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
     return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
 
@@ -92,7 +146,17 @@ GRID = {"fast": list(range(5, 15)), "slow": [30, 60]}
 
 
 def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any:
-    """Run SMA crosses as columns of one portfolio of vectorbt, with fees. Return its table of all measures."""
+    """Run SMA crosses as columns of one portfolio of vectorbt, with fees. Return its table of all measures.
+
+    Parameters
+    ----------
+    data : object
+        Minute bars, see `minute_bars`.
+    fast : sequence of int
+        Lengths of the fast averages, in bars.
+    slow : sequence of int
+        Lengths of the slow averages, in bars, one for each fast one.
+    """
     import vectorbt
 
     short, long = vectorbt.MA.run(data["Close"], list(fast)), vectorbt.MA.run(data["Close"], list(slow))

@@ -47,7 +47,15 @@ def measure_frames() -> list[Measurement]:
 
 
 def candles_json(count: int = CANDLES, seed: int = 7) -> bytes:
-    """Return the JSON text of an answer with this many minute candles."""
+    """Return the JSON text of an answer with this many minute candles.
+
+    Parameters
+    ----------
+    count : int, optional
+        Number of candles (default: `CANDLES`).
+    seed : int, optional
+        Seed of their prices (default: 7).
+    """
     chance = random.Random(seed)
     rows = []
     price = 60_000.0
@@ -62,7 +70,13 @@ def candles_json(count: int = CANDLES, seed: int = 7) -> bytes:
 
 
 def plainly(body: bytes) -> Any:
-    """Do what most programs do: json, DataFrame of a list of dicts, to_numeric."""
+    """Do what most programs do: json, DataFrame of a list of dicts, to_numeric.
+
+    Parameters
+    ----------
+    body : bytes
+        JSON text of the answer.
+    """
     made = pd.DataFrame(json.loads(body)["data"])
     for name in _FLOATS:
         made[name] = pd.to_numeric(made[name])

@@ -43,7 +43,19 @@ def measure_matching() -> list[Measurement]:
 
 
 def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -> list[dict[str, Any]]:
-    """Return random order items in BTCUSDC around a price: 5 in 6 limits, four trades for ten orders."""
+    """Return random order items in BTCUSDC around a price: 5 in 6 limits, four trades for ten orders.
+
+    Parameters
+    ----------
+    count : int
+        Number of items.
+    seed : int, optional
+        Seed of the items (default: 7).
+    base : int, optional
+        Middle of their prices, in ticks (default: 600,000).
+    width : int, optional
+        Largest distance of a price from the middle, in ticks (default: 200).
+    """
     rng, made = random.Random(seed), []
     for _ in range(count):
         side = 1 if rng.randrange(2) else -1
@@ -55,7 +67,13 @@ def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -
 
 
 def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
-    """Return a core with funded accounts."""
+    """Return a core with funded accounts.
+
+    Parameters
+    ----------
+    accounts : int, optional
+        Number of accounts (default: `ACCOUNTS`).
+    """
     core = Core(Genesis(prices={1: "60000.0"}))
     addresses = [f"0x{number:040x}" for number in range(1, accounts + 1)]
     for address in addresses:

@@ -29,7 +29,27 @@ Rows = list[tuple[int, int, int]]
 
 
 class Quoting(NamedTuple):
-    """Settings of the strategy. Distances are in ticks. `market` 0: no market orders. `inside` above 0: only bids."""
+    """Settings of the strategy. Distances are in ticks.
+
+    Parameters
+    ----------
+    levels : int, optional
+        Orders on each side (default: 1).
+    spacing : int, optional
+        Distance between two levels (default: 1).
+    inside : int, optional
+        Distance of the first level from the best price. Above 0 only bids are placed (default: 0).
+    amends : bool, optional
+        Whether orders are amended in place of replaced (default: False).
+    market : float, optional
+        Quantity of its market orders in base units (default: 0, there are none).
+    size : float, optional
+        Quantity of an order in base units (default: 0.01).
+    partial : bool, optional
+        Whether orders are filled in parts (default: False).
+    queue : str, optional
+        Model of the queue (default: "risk-averse").
+    """
 
     levels: int = 1
     spacing: int = 1
@@ -44,10 +64,19 @@ class Quoting(NamedTuple):
 
 
 def setups(events: Any, inside: int = -40, market: float = 0.05) -> dict[str, Quoting]:
-    """Return the compared settings by name. `inside` of the amended grid keeps it from amendments through the spread.
+    """Return the compared settings by name.
 
     Two cases in which the programs differ on purpose are left out. The venue's rules stop orders that would trade with
     the same account. The venue refuses an amendment through the spread, and the order stays.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
+    inside : int, optional
+        First distance of the amended grid in ticks, which keeps it from amendments through the spread (default: -40).
+    market : float, optional
+        Quantity of its market orders in base units (default: 0.05).
     """
     first, last = (int(time) for time in events.array["exchange_ns"][[0, -1]])
     random = np.random.default_rng(7)
@@ -68,7 +97,15 @@ def setups(events: Any, inside: int = -40, market: float = 0.05) -> dict[str, Qu
 
 
 class Quoter(Strategy):
-    """Keeps one order a level on both sides, and each fifth decision moves those that are not where they should be."""
+    """Keeps one order a level on both sides, and each fifth decision moves those that are not where they should be.
+
+    Parameters
+    ----------
+    setup : Quoting
+        Settings of the strategy.
+    end_ms : int
+        When it stops to quote, Unix ms.
+    """
 
     timer_ms = EVERY_MS
 
@@ -79,18 +116,40 @@ class Quoter(Strategy):
         self.received: dict[tuple[int, int], tuple[int, int]] = {}
 
     def on_start(self, ctx: Any) -> None:
+        """Set the timer of the decisions.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        """
         self.symbol = ctx.symbols[0]
         self.product = ctx.product(self.symbol)
         self.tick, self.step = float(self.product.tick_size), float(self.product.step_size)
 
     def on_fill(self, ctx: Any, fill: Any) -> None:
-        """Keep what arrives of an order at one instant as one row."""
+        """Keep what arrives of an order at one instant as one row.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        fill : Fill
+            Fill of one of its orders.
+        """
         key = ctx.now, fill.order_id
         steps = round(fill.quantity / self.step) * (1 if fill.side == "BUY" else -1)
         total = self.received.get(key, (0, 0))[0] + steps
         self.received[key] = total, round(fill.price / self.tick)
 
     def on_timer(self, ctx: Any) -> None:
+        """Decide what to quote.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        """
         setup, book = self.setup, ctx.book()
         self.count += 1
         if not (book.bids and book.asks) or ctx.now > self.end_ms:
@@ -110,7 +169,19 @@ class Quoter(Strategy):
                 self.keep(ctx, side, level, nearest - side * level * setup.spacing)
 
     def keep(self, ctx: Any, side: int, level: int, wanted: int) -> None:
-        """Place, amend or cancel the order of one level: `wanted` is its price in ticks."""
+        """Place, amend or cancel the order of one level.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        side : int
+            +1 for bids, -1 for asks.
+        level : int
+            Number of the level, from 0 on.
+        wanted : int
+            Its price in ticks.
+        """
         setup, slot = self.setup, self.slots.get((side, level))
         if slot is None or slot[0].done:
             send, price = ctx.buy if side > 0 else ctx.sell, self.product.tick_size * wanted
@@ -130,7 +201,15 @@ class Quoter(Strategy):
 
 
 def ours(events: Any, setup: Quoting) -> tuple[Rows, float]:
-    """Return what the strategy received here, and seconds of processor time."""
+    """Return what the strategy received here, and seconds of processor time.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
+    setup : Quoting
+        Settings of the strategy.
+    """
     import pandas as pd
 
     latency: Any = tuple(f"{each}ns" for each in setup.latency)
@@ -156,7 +235,13 @@ def _end_ns(events: Any) -> int:
 
 
 def array_of(events: Any) -> Any:
-    """Return events in hftbacktest's form, each for the clock of the exchange and of the recorder."""
+    """Return events in hftbacktest's form, each for the clock of the exchange and of the recorder.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
+    """
     import hftbacktest as hft
     from hftbacktest.data import correct_event_order
 
@@ -290,6 +375,11 @@ def peer(events: Any) -> Callable[..., tuple[Rows, float, int]]:
 
     Its exchange with fills in parts stops with an error where an order is filled twice at one time. Without `watch` the
     strategy looks only when it decides, and nothing is kept: that is what is measured.
+
+    Parameters
+    ----------
+    events : Events
+        Events of one product.
     """
     import hftbacktest as hft
 

@@ -31,7 +31,25 @@ _EDGE = 10 * _SECOND
 
 
 class Tape(NamedTuple):
-    """Observations of one product, as arrays. Times are in ms, sizes in the quote currency."""
+    """Observations of one product, as arrays. Sizes are in the quote currency.
+
+    Parameters
+    ----------
+    times : array of int64
+        Times at which best prices changed, in ms.
+    bids : array of float64
+        Best bid from each time on.
+    asks : array of float64
+        Best ask from each time on.
+    bid_sizes : array of float64
+        Value at the best bid from each time on.
+    order_times : array of int64
+        Times of taker orders, in ms.
+    order_sides : array of int64
+        Their sides, +1 or -1.
+    order_values : array of float64
+        Their values.
+    """
 
     times: Any
     bids: Any
@@ -44,7 +62,15 @@ class Tape(NamedTuple):
     order_values: Any
 
     def at(self, times: Any, *, before: bool = False) -> Any:
-        """Return the places of what is shown at times. `before` leaves out what changes at that instant."""
+        """Return the places of the best prices that are shown at some times.
+
+        Parameters
+        ----------
+        times : array of int64
+            The times, in ms.
+        before : bool, optional
+            Whether to leave out a change at that instant (default: False).
+        """
         return np.maximum(np.searchsorted(self.times, times, side="left" if before else "right") - 1, 0)
 
     @property
@@ -61,10 +87,18 @@ class Tape(NamedTuple):
 def recorded(path: str | Path) -> Tape:
     """Return the tape of a recording: a file, a folder or a pattern that `data.load` reads, of one product.
 
-    Best prices are those of their channel where there is one, else of the book. Trades of one instant and side
-    count as one taker order.
+    Best prices are those of their channel where there is one, else of the book. Trades of one instant and side count as
+    one taker order.
 
-    Raises InputError where the recording has no book or cannot be read.
+    Parameters
+    ----------
+    path : str or Path
+        File, folder or pattern of the recording.
+
+    Raises
+    ------
+    InputError
+        Where the recording has no book or cannot be read.
     """
     found = data.load(path, format=guess_format(Path(path)), progress=False)
     events = next(iter(found.values())) if isinstance(found, dict) else found
@@ -102,7 +136,17 @@ def _of_book(events: Any) -> Any:
 
 
 def watched(core: Core, code: int, lasting_ms: int) -> Tape:
-    """Let a simulated market continue and return the tape of one product: each change of its best prices."""
+    """Let a simulated market continue and return the tape of one product: each change of its best prices.
+
+    Parameters
+    ----------
+    core : Core
+        Core with a simulated market.
+    code : int
+        Code of the product.
+    lasting_ms : int
+        How long to watch, in ms.
+    """
     quotes = quotes_of(core)
     assert quotes is not None
     quoted, trades, end = quotes.products[code], core.state.history.trades[code], core.state.time + lasting_ms
@@ -122,14 +166,30 @@ def watched(core: Core, code: int, lasting_ms: int) -> Tape:
 
 
 def auc(score: Any, rises: Any) -> float:
-    """Return the area under the curve of a score for what rises: the chance that it is higher there, ties half."""
+    """Return the area under the curve of a score for what rises: the chance that it is higher there, ties half.
+
+    Parameters
+    ----------
+    score : array of float64
+        Values of the feature.
+    rises : array of bool
+        Whether the price rose after each.
+    """
     _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
     ranks, ups = (np.cumsum(counts) - (counts - 1) / 2)[place], int(rises.sum())
     return float((ranks[rises].sum() - ups * (ups + 1) / 2) / max(ups * (len(rises) - ups), 1))
 
 
 def predictors(tape: Tape, every_ms: int) -> dict[str, float]:
-    """Return the area under the curve of each feature, on a grid, for the sign of the mid's move within 1 s."""
+    """Return the area under the curve of each feature, on a grid, for the sign of the mid's move within 1 s.
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    every_ms : int
+        Step of the grid, in ms.
+    """
     grid = np.arange(tape.times[0] + _EDGE, tape.times[-1] - _EDGE, every_ms)
     now, mids, imbalances = tape.at(grid), tape.mids, tape.imbalances
     taken = np.concatenate([[0.0], np.cumsum(tape.order_sides * tape.order_values)])
@@ -151,7 +211,13 @@ def predictors(tape: Tape, every_ms: int) -> dict[str, float]:
 
 
 def queues(tape: Tape) -> dict[str, float]:
-    """Return what the best queues are like on a grid of 1 s, and the autocorrelation of the mid's returns there."""
+    """Return what the best queues are like on a grid of 1 s, and the autocorrelation of the mid's returns there.
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    """
     now = tape.at(np.arange(tape.times[0] + _EDGE, tape.times[-1] - _EDGE, _SECOND))
     returns = np.diff(np.log(tape.mids[now]))
     low, middle, high = np.quantile(np.concatenate([tape.bid_sizes[now], tape.ask_sizes[now]]), (0.05, 0.5, 0.95))
@@ -165,7 +231,13 @@ def queues(tape: Tape) -> dict[str, float]:
 
 
 def responses(tape: Tape) -> Any:
-    """Return the moves of the mid in the direction of each order since just before it, in bp: (orders, LAGS_MS)."""
+    """Return the moves of the mid in the direction of each order since just before it, in bp: (orders, LAGS_MS).
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    """
     before = tape.mids[tape.at(tape.order_times, before=True)][:, None]
     later = tape.order_times[:, None] + np.array(LAGS_MS)
     moved = (tape.mids[tape.at(later)] / before - 1) * tape.order_sides[:, None] * 1e4
@@ -173,7 +245,19 @@ def responses(tape: Tape) -> Any:
 
 
 class Bound(NamedTuple):
-    """The limits of a figure (None: no limit), and its value in the recording of August 2024."""
+    """The limits of a figure, and its value in the recording of August 2024.
+
+    Parameters
+    ----------
+    least : float, optional
+        Lower limit (default: None, no limit).
+    most : float, optional
+        Upper limit (default: None, no limit).
+    real : float, optional
+        Value in the recording (default: None).
+    unit : str, optional
+        Its unit (default: "").
+    """
 
     least: float | None = None
     most: float | None = None
@@ -201,7 +285,13 @@ BOUNDS: Mapping[str, Bound] = {
 
 
 def figures(tape: Tape) -> dict[str, float]:
-    """Return every figure of BOUNDS of a tape."""
+    """Return every figure of BOUNDS of a tape.
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    """
     found = {
         f"{name}, each {every / _SECOND:g} s": value
         for every in (1_000, 100)
@@ -215,7 +305,16 @@ def first_seconds(
 ) -> list[Measurement]:
     """Return the rows of BOUNDS: the worst product of an hour of each seed, all products, and the recording.
 
-    `hours` are those after the venue's start at which each seed is watched.
+    Parameters
+    ----------
+    seeds : sequence of int
+        Seeds of the markets.
+    hours : sequence of int
+        Hours after the venue's start at which each seed is watched.
+    codes : iterable of int, optional
+        Codes of the products (default: 1 to 4).
+    recording : str, optional
+        Path of a recording (default: none).
     """
     found: dict[str, dict[str, list[float]]] = {name: {} for name in BOUNDS}
     for seed, hour in zip(seeds, hours, strict=True):
@@ -249,7 +348,13 @@ def _row(name: str, by_product: Mapping[str, float], there: Mapping[str, float])
 
 
 def recorded_responses(tape: Tape) -> list[Measurement]:
-    """Return the rows of what follows the taker orders of a recording, of all and of the biggest tenth."""
+    """Return the rows of what follows the taker orders of a recording, of all and of the biggest tenth.
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    """
     moved, large = responses(tape), tape.order_values >= np.quantile(tape.order_values, 0.9)
     return [
         Measurement(f"recording: mid {wait / _SECOND:g} s after a taker order", float(np.nanmean(moved[:, at])), "bp",

@@ -32,19 +32,65 @@ class _Flow:
         """Side → price in ticks → [id, steps] of each order, first come first."""
 
     def best(self, side: int) -> int:
+        """Return the best price of a side in ticks.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, -1 for asks.
+        """
         return side * max(side * ticks for ticks in self.book[side])
 
     def note(self, kind: Kind, side: int, ticks: int, steps: int, order_id: int) -> None:
+        """Keep an event.
+
+        Parameters
+        ----------
+        kind : Kind
+            Kind of the event.
+        side : int
+            +1 for bids, -1 for asks.
+        ticks : int
+            Price in ticks.
+        steps : int
+            Quantity in steps.
+        order_id : int
+            Id of the order.
+        """
         time_ns = MANUAL_START * 1_000_000 + round(self.time_s * 1_000_000_000)
         self.rows.append((time_ns, time_ns, kind, side, ticks / 10, steps / 1000, order_id, 0))
 
     def add(self, side: int, ticks: int) -> None:
+        """Add an order to the book.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, -1 for asks.
+        ticks : int
+            Price in ticks.
+        """
         self.count += 1
         order = [self.count, 1 + int(self.chance.expovariate(1 / 30))]
         self.book[side].setdefault(ticks, []).append(order)
         self.note(Kind.ADD, side, ticks, order[1], order[0])
 
     def reduce(self, side: int, ticks: int, order: list[int], steps: int, *kinds: Kind) -> None:
+        """Reduce an order, or remove it.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, -1 for asks.
+        ticks : int
+            Price in ticks.
+        order : list of int
+            The order: id and steps.
+        steps : int
+            Quantity in steps.
+        *kinds : Kind
+            Kinds of the events that it leads to.
+        """
         for kind in kinds:
             self.note(kind, side, ticks, steps, order[0])
         order[1] -= steps
@@ -54,6 +100,15 @@ class _Flow:
                 del self.book[side][ticks]
 
     def take(self, side: int, steps: int) -> None:
+        """Take from the best prices.
+
+        Parameters
+        ----------
+        side : int
+            +1 for bids, -1 for asks.
+        steps : int
+            Quantity in steps.
+        """
         while steps and len(self.book[-side]) > 3:
             ticks = self.best(-side)
             order = self.book[-side][ticks][0]
@@ -62,7 +117,13 @@ class _Flow:
             steps -= part
 
     def step(self, value: float) -> None:
-        """Do one event while the product is worth `value` ticks."""
+        """Do one event.
+
+        Parameters
+        ----------
+        value : float
+            Value of the product in ticks.
+        """
         chance = self.chance
         side, edge = chance.choice((1, -1)), value - (self.best(1) + self.best(-1)) / 2
         levels = self.book[side]
@@ -83,7 +144,16 @@ class _Flow:
 def single_orders(seed: int, seconds: float = 600, speed: float = 0.9) -> Events:
     """Return the events of single orders of a made market of BTCUSDC: tick 0.1, step 0.001, from 2026-01-01 UTC on.
 
-    `speed` is how far the value wanders, in ticks per square root of a second. The same seed gives the same events.
+    The same seed gives the same events.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market.
+    seconds : float, optional
+        Length of the market in seconds (default: 600).
+    speed : float, optional
+        How far the value wanders, in ticks per square root of a second (default: 0.9).
     """
     flow, value = _Flow(Random(seed)), float(_CENTER_TICKS)
     for side in (1, -1):

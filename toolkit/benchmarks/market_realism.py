@@ -34,7 +34,13 @@ _SPREAD_MS = 4_321
 
 
 class Observed(NamedTuple):
-    """Observations of one venue. Prices are in ticks, times in ms."""
+    """Observations of one venue. Prices are in ticks, times in ms.
+
+    Parameters
+    ----------
+    tape : Tape
+        Observations of one product.
+    """
 
     tape: Tape
     minute_mids: Any
@@ -46,7 +52,12 @@ class Observed(NamedTuple):
 def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> list[Measurement]:
     """Measure the default market over days and seeds, and a recording of a real one by the same functions.
 
-    `seeds` are three or more. Without them they are drawn. `recording` is a path that `data.load` reads.
+    Parameters
+    ----------
+    seeds : sequence of int, optional
+        Three or more seeds (default: they are drawn).
+    recording : str, optional
+        Path that `data.load` reads (default: none).
     """
     draw = random.Random()
     seeds = list(seeds) or [draw.randrange(1, 1_000_000) for _ in range(SEEDS)]
@@ -59,7 +70,19 @@ def measure_market(seeds: Sequence[int] = (), recording: str | None = None) -> l
 
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
-    """Run a venue that only this one watches: the tape of one product, and the mids of all each minute."""
+    """Run a venue without other users: the tape of one product, and the mids of all each minute.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market.
+    hours : int
+        How long it runs, in hours.
+    market : Market or str, optional
+        The market (default: "usual").
+    code : int, optional
+        Code of the product of the tape (default: 1).
+    """
     core, pieces, mids = simulated(seed, market), [], []
     for _ in range(hours * 60):
         pieces.append(watched(core, code, _MINUTE))
@@ -73,7 +96,13 @@ def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1
 
 
 def flow_rows(seen: list[Observed]) -> list[Measurement]:
-    """Return the rows about taker orders, what follows them, and the spread."""
+    """Return the rows about taker orders, what follows them, and the spread.
+
+    Parameters
+    ----------
+    seen : list of Observed
+        Observations of each seed.
+    """
     tapes = [each.tape for each in seen]
     gaps = [np.diff(tape.order_times) for tape in tapes]
     varied = [g.std() / g.mean() for g in gaps]
@@ -103,7 +132,13 @@ def flow_rows(seen: list[Observed]) -> list[Measurement]:
 
 
 def price_rows(seen: list[Observed]) -> list[Measurement]:
-    """Return the rows about returns, their volatility, volume and correlation."""
+    """Return the rows about returns, their volatility, volume and correlation.
+
+    Parameters
+    ----------
+    seen : list of Observed
+        Observations of each seed.
+    """
     returns = [np.diff(np.log(each.minute_mids), axis=0) for each in seen]
     spreads = [each[:, 0].std() * 1e4 for each in returns]
     found = [_correlation(each[:, 0], 1) for each in returns]
@@ -133,6 +168,11 @@ def past_rows(seeds: Sequence[int]) -> list[Measurement]:
     """Return the rows about volatility that lasts for an hour, and the season of the day, over a recording's length.
 
     Over two days these are mostly chance. The past is the same market, and its minutes are quickly made.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        Seeds of the markets.
     """
     lasting, days = [], []
     for seed in seeds:
@@ -150,7 +190,13 @@ def past_rows(seeds: Sequence[int]) -> list[Measurement]:
 
 
 def funding_rows(seeds: Sequence[int]) -> list[Measurement]:
-    """Return the rows about funding: the settlements of usual and of stressed venues."""
+    """Return the rows about funding: the settlements of usual and of stressed venues.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        Seeds of the markets.
+    """
     usual, stressed = (np.concatenate([_rates(seed, market) for seed in seeds]) for market in ("usual", "stressed"))
     signs, differ = len(set(np.sign(usual[usual != 0]))), len(np.unique(usual)) / len(usual)
     largest = [100 * abs(rates).max() / RATE for rates in (usual, stressed)]
@@ -173,7 +219,13 @@ def _rates(seed: int, market: str) -> Any:
 
 
 def shock_rows(seeds: Sequence[int]) -> list[Measurement]:
-    """Return the rows about the value at the best prices of SOL when its mid has moved by 20 bp in 5 s, of its mean."""
+    """Return the rows about the value at the best prices of SOL when its mid has moved by 20 bp in 5 s, of its mean.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        Seeds of the markets.
+    """
     found = []
     for seed in seeds:
         core, rows = simulated(seed), []
@@ -194,7 +246,13 @@ def shock_rows(seeds: Sequence[int]) -> list[Measurement]:
 
 
 def speed_rows(seed: int) -> list[Measurement]:
-    """Return the rows about a day of four products that is not watched, and about long candles of the whole past."""
+    """Return the rows about a day of four products that is not watched, and about long candles of the whole past.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market.
+    """
     signature = min(_signature_seconds() for _ in range(3))
     core = simulated(seed)
     spent = processor_seconds(lambda: core.apply(Advance(core.state.time + 24 * _HOUR)))
@@ -209,7 +267,13 @@ def speed_rows(seed: int) -> list[Measurement]:
 
 
 def far_order_rows(seed: int) -> list[Measurement]:
-    """Return the rows about an hour of four products with orders far from the price, in one book and in four."""
+    """Return the rows about an hour of four products with orders far from the price, in one book and in four.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market.
+    """
     hours = [_hour_beside(seed, count) for count in (0, 1, 4)]
     spent = seconds(*hours, repeat=3, clock=time.process_time)
     rows = zip(("in one book", "in each of four"), spent[1:], (1.5, 3.0), strict=True)

@@ -41,7 +41,15 @@ _DEPOSIT = 10**15
 
 
 def simulated(seed: int, market: Market | str = "usual") -> Core:
-    """Return a core with a simulated market, whose events are not read."""
+    """Return a core with a simulated market, whose events are not read.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the market.
+    market : Market or str, optional
+        The market (default: "usual").
+    """
     setting = Market.named(market) if isinstance(market, str) else market
     core = Core(Genesis(seed=seed, time=GENESIS_TIME, settings={"market": setting}))
     core.events.clear()
@@ -50,7 +58,15 @@ def simulated(seed: int, market: Market | str = "usual") -> Core:
 
 
 def mid_of(core: Core, code: int) -> float:
-    """Return the mid price of a product in ticks."""
+    """Return the mid price of a product in ticks.
+
+    Parameters
+    ----------
+    core : Core
+        Core of the venue.
+    code : int
+        Code of the product.
+    """
     bid, ask = core.books.top(code)
     return (bid + ask) / 2
 
@@ -63,7 +79,23 @@ def row(
     most: float | None = None,
     real: Any = None,
 ) -> Measurement:
-    """Return the row of what seeds showed: the mean, how far they differ, and what it is in a real market."""
+    """Return the row of what seeds showed: the mean, how far they differ, and what it is in a real market.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+    found : sequence of float
+        Its value for each seed.
+    unit : str
+        Its unit.
+    least : float, optional
+        Lower limit (default: None, no limit).
+    most : float, optional
+        Upper limit (default: None, no limit).
+    real : object, optional
+        Its value in a real market (default: None).
+    """
     spread = f"seeds {min(found):.3g} to {max(found):.3g}" if len(found) > 1 else ""
     note = "; ".join(text for text in ("" if real is None else f"real {real:g}", spread) if text)
     return Measurement(name, fmean(found), unit, least, note=note, most=most)
@@ -72,7 +104,17 @@ def row(
 def impact_rows(
     sizes: Sequence[int] = IMPACT_USDC, seeds: Sequence[int] = IMPACT_SEEDS, wait_ms: int = _HOUR
 ) -> list[Measurement]:
-    """Return the rows about a user's orders that buy within a minute, compared with the same seed without them."""
+    """Return the rows about a user's orders that buy within a minute, compared with the same seed without them.
+
+    Parameters
+    ----------
+    sizes : sequence of int, optional
+        Values of the orders in USDC (default: `IMPACT_USDC`).
+    seeds : sequence of int, optional
+        Seeds of the venues (default: `IMPACT_SEEDS`).
+    wait_ms : int, optional
+        How long each venue runs before the orders, in ms (default: an hour).
+    """
     without = [_mids_after(seed, 0, wait_ms) for seed in seeds]
 
     def moved(usdc: int, parts: int) -> tuple[list[float], list[float]]:
@@ -137,7 +179,17 @@ def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tupl
 
 
 class Sight(NamedTuple):
-    """The inputs of a quote: the best prices of others in ticks, and the value that is held (negative: short)."""
+    """The inputs of a quote.
+
+    Parameters
+    ----------
+    bid : int
+        Best bid of others, in ticks.
+    ask : int
+        Best ask of others, in ticks.
+    held_usdc : int
+        Value that is held in USDC, negative for a short.
+    """
 
     bid: int
     ask: int
@@ -149,12 +201,24 @@ Quote = Callable[[Sight], tuple[int, int]]
 
 
 def naive(sight: Sight) -> tuple[int, int]:
-    """Quote at the best prices of others, at any position."""
+    """Quote at the best prices of others, at any position.
+
+    Parameters
+    ----------
+    sight : Sight
+        Inputs of the quote.
+    """
     return sight.bid, sight.ask
 
 
 def sane(sight: Sight) -> tuple[int, int]:
-    """Quote behind others at the best prices, further back on the side that adds to the position, up to a limit."""
+    """Quote behind others at the best prices, further back on the side that adds to the position, up to a limit.
+
+    Parameters
+    ----------
+    sight : Sight
+        Inputs of the quote.
+    """
     back = sight.bid * 60 * sight.held_usdc // LIMIT_USDC // 1_000_000
     bid = sight.bid - max(back, 0) if sight.held_usdc < LIMIT_USDC else 0
     ask = sight.ask - min(back, 0) if sight.held_usdc > -LIMIT_USDC else 0
@@ -162,7 +226,13 @@ def sane(sight: Sight) -> tuple[int, int]:
 
 
 def first(sight: Sight) -> tuple[int, int]:
-    """Quote one tick before all others, where even the smallest orders arrive, up to a limit."""
+    """Quote one tick before all others, where even the smallest orders arrive, up to a limit.
+
+    Parameters
+    ----------
+    sight : Sight
+        Inputs of the quote.
+    """
     inside = 1 if sight.ask - sight.bid > 2 else 0
     bid = sight.bid + inside if sight.held_usdc < LIMIT_USDC else 0
     ask = sight.ask - inside if sight.held_usdc > -LIMIT_USDC else 0
@@ -177,7 +247,15 @@ QUOTES: tuple[tuple[str, Quote, int], ...] = (
 
 
 def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measurement]:
-    """Return what each quote earns and how it is filled, each seed in its own venue."""
+    """Return what each quote earns and how it is filled, each seed in its own venue.
+
+    Parameters
+    ----------
+    seeds : sequence of int, optional
+        Seeds of the venues (default: `SEEDS`).
+    hours : float, optional
+        How long each venue runs, in hours (default: `HOURS`).
+    """
     found = []
     for name, quote, every_ms in QUOTES:
         runs = [run(quote, seed, hours, every_ms) for seed in seeds]
@@ -196,7 +274,15 @@ def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measu
 
 
 class Earned(NamedTuple):
-    """The result of a quote in one venue."""
+    """The result of a quote in one venue.
+
+    Parameters
+    ----------
+    volume_usdc : float
+        Traded value in USDC.
+    fills : int
+        Number of fills.
+    """
 
     profit_bp: float
     """Profit before fees, of the traded value."""
@@ -209,7 +295,19 @@ class Earned(NamedTuple):
 
 
 def run(quote: Quote, seed: int, hours: float, every_ms: int) -> Earned:
-    """Quote for some hours in a new venue, replacing quotes that are no longer wanted every `every_ms`."""
+    """Quote for some hours in a new venue, replacing quotes that are no longer wanted.
+
+    Parameters
+    ----------
+    quote : Quote
+        Function that returns bid and ask in ticks for a Sight.
+    seed : int
+        Seed of the venue.
+    hours : float
+        How long it runs, in hours.
+    every_ms : int
+        Time between two decisions, in ms.
+    """
     core = simulated(seed)
     core.apply(Advance(core.state.time + 60 * _SECOND))
     account, product = core.account(ADDRESS), core.products[BTC]

@@ -118,18 +118,46 @@ def _bodies(count: int) -> list[bytes]:
 
 
 def order_item(side: int, price: str, quantity: str = "0.001", **more: Any) -> dict[str, Any]:
-    """Return the item of a limit order in BTCUSDC. `more` replaces its fields."""
+    """Return the item of a limit order in BTCUSDC.
+
+    Parameters
+    ----------
+    side : int
+        BUY or SELL.
+    price : str
+        Price in USDC, decimal text.
+    quantity : str, optional
+        Quantity in base units, decimal text (default: "0.001").
+    **more : object
+        Fields that replace its own.
+    """
     item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": "LIMIT"}
     return {**item, "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": "GTC", **more}
 
 
 def order(number: int, nonce: int, item: dict[str, Any]) -> bytes:
-    """Return the request for an order, signed by the agent of a development account."""
+    """Return the request for an order, signed by the agent of a development account.
+
+    Parameters
+    ----------
+    number : int
+        Number of the development account.
+    nonce : int
+        Nonce of the request.
+    item : dict
+        Item of the order.
+    """
     return _signed(development.agent(number).key, {"type": "placeOrder", "orders": [item]}, nonce)
 
 
 def approval(number: int) -> bytes:
-    """Return the request in which the master of a development account approves its agent."""
+    """Return the request in which the master of a development account approves its agent.
+
+    Parameters
+    ----------
+    number : int
+        Number of the development account.
+    """
     agent = development.agent(number).address
     action = {"type": "approveAgent", "agentAddress": agent, "agentName": "bench", "validitySeconds": 0}
     return _signed(development.master(number).key, {**action, "dexChain": LOCAL.chain.dex_chain}, 1)

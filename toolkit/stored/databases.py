@@ -106,7 +106,7 @@ def is_in_use(error: Exception) -> bool:
     Parameters
     ----------
     error : Exception
-        The error.
+        Error of an attempt to open or lock the file.
     """
     return _class_of(error) in _IN_USE
 
@@ -117,7 +117,7 @@ def is_damage(error: Exception) -> bool:
     Parameters
     ----------
     error : Exception
-        The error.
+        Error of SQLite.
     """
     return not isinstance(error, OSError) and _class_of(error) not in (*_IN_USE, *_NO_ACCESS)
 

@@ -28,7 +28,7 @@ class LineFile:
     kind : FileKind
         Kind of the file.
     identity : str, optional
-        What the file belongs to, such as a market (default: ""). None takes that of the file.
+        Identity of the market or other subject of the file (default: ""). None takes that of the file.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class LineFile:
         Parameters
         ----------
         value : dict
-            The object.
+            Object that JSON can hold.
 
         Raises
         ------

@@ -32,7 +32,7 @@ class Header(msgspec.Struct, frozen=True):
     writer : str
         Version of the toolkit that wrote it.
     identity : str, optional
-        What the file belongs to, such as a market (default: "").
+        Identity of the market or other subject of the file (default: "").
     python : str, optional
         Version of Python that wrote code into it, "" where there is none (default: "").
     seal : str, optional
@@ -58,7 +58,7 @@ class FileKind:
     version : int
         Version of its form.
     advice : str
-        What to do with a damaged file, as a sentence.
+        Advice on a damaged file, a sentence.
     """
 
     format: str
@@ -71,7 +71,7 @@ class FileKind:
         Parameters
         ----------
         identity : str, optional
-            What the file belongs to (default: "").
+            Identity of the market or other subject of the file (default: "").
         python : str, optional
             Version of Python whose code it holds (default: "", none).
         """
@@ -89,7 +89,7 @@ class FileKind:
         what : str
             What is wrong.
         advice : str, optional
-            What to do, as a sentence (default: that of the kind).
+            Advice, a sentence (default: that of the kind).
         """
         return StoredFileError(
             f"{path} ({self.format}): {what}. {capital(advice or self.advice)}", field="path", value=str(path)
@@ -117,7 +117,7 @@ class FileKind:
         raw : bytes
             Bytes of the file.
         identity : str, optional
-            What the file must belong to (default: anything).
+            Identity that the file must have (default: any).
 
         Raises
         ------
@@ -219,7 +219,7 @@ def checksum(parts: Iterable[bytes | memoryview]) -> bytes:
     Parameters
     ----------
     parts : iterable of bytes or memoryview
-        The parts.
+        Parts of the data, in the order in which they count.
     """
     found = hashlib.sha256()
     for part in parts:

@@ -33,11 +33,11 @@ def write_table(
     path : Path
         Path of the file.
     table : Table
-        The table.
+        Table of pyarrow.
     kind : FileKind
         Kind of the file.
     identity : str, optional
-        What the file belongs to, such as a market (default: "").
+        Identity of the market or other subject of the file (default: "").
     about : mapping, optional
         Further metadata (default: none).
     row_group : int, optional
@@ -77,7 +77,7 @@ def read_table(
     kind : FileKind
         Kind of the file.
     identity : str, optional
-        What the file must belong to (default: anything).
+        Identity that the file must have (default: any).
     unsealed : bool, optional
         Whether files without a header, which others wrote, are taken as well (default: False).
     **options : object

@@ -39,7 +39,7 @@ class Answered:
     name : str
         Name of the query or action.
     method : str
-        HTTP method.
+        HTTP method, such as "GET".
     path : str
         Path of the address.
     query : tuple of pairs of str, optional
@@ -294,7 +294,7 @@ class FeedCapture:
         Parameters
         ----------
         text : str or bytes
-            The message.
+            Message of the venue, JSON text.
         """
         try:
             message = jsontext.decode(text)

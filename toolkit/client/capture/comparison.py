@@ -35,12 +35,12 @@ class Difference:
     field : str
         Name of the field.
     declared : str
-        What was declared, in words.
+        Declared form or value, in words.
     found : str
-        What was found, in words.
+        Form or value that was found, in words.
     source : Source, optional
-        Who declares it (default: the published interface). Where that is the local venue alone (L), another venue may
-        well differ.
+        Source of the declaration (default: the published interface). Where that is the local venue alone (L), another
+        venue may well differ.
     """
 
     where: str

@@ -47,11 +47,11 @@ def parameter(name: str, annotation: str, text: str, *, optional: bool, items: I
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the parameter.
     annotation : str
         Its annotation, such as 'Literal["BUY", "SELL"] | int | None'.
     text : str
-        Description.
+        Description, see `described`.
     optional : bool
         Whether it has a default.
     items : iterable of str, optional

@@ -54,7 +54,7 @@ class Fetch:
     Parameters
     ----------
     method : str
-        HTTP method.
+        HTTP method, such as "GET".
     path : str
         Path of the address.
     query : tuple of tuple of str and str, optional
@@ -86,7 +86,7 @@ class Reply:
     status : int
         Status of the response.
     body : bytes
-        Body, decompressed.
+        Body of the response, decompressed.
     headers : mapping, optional
         Headers, by lower-case names (default: none).
     """
@@ -165,7 +165,7 @@ class Gather:
     Parameters
     ----------
     flows : tuple of flow
-        The flows.
+        Flows to run. The result lists theirs in this order.
     """
 
     flows: tuple[Flow[Any], ...]
@@ -245,7 +245,7 @@ class Driver:
         Parameters
         ----------
         flow : flow
-            The flow.
+            Generator that yields requests.
         """
         try:
             request = next(flow)
@@ -318,7 +318,7 @@ class AsyncDriver:
         Parameters
         ----------
         flow : flow
-            The flow.
+            Generator that yields requests.
         """
         try:
             request = next(flow)
@@ -557,7 +557,7 @@ def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     Parameters
     ----------
     flows : sequence of flow
-        The flows.
+        Flows to run. The result has theirs in this order.
     """
     results: list[T] = yield Gather(tuple(flows))
     return results
@@ -572,7 +572,7 @@ def within(flow: Flow[T], seconds: float) -> Flow[T]:
     Parameters
     ----------
     flow : flow
-        The flow.
+        Generator that yields requests.
     seconds : float
         Longest time of its requests in total, in seconds.
     """

@@ -59,12 +59,12 @@ BUDGET = ReadBudget()
 
 @dataclass(slots=True)
 class Spent:
-    """What one pass of a read has taken so far.
+    """Time, requests and rows that one pass of a read has taken so far.
 
     Parameters
     ----------
     budget : ReadBudget
-        What it may take.
+        Budget of the whole read.
     began_ms : int
         When it began, in ms on a clock that is never set.
     requests : int, optional

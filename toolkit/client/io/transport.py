@@ -80,7 +80,7 @@ class Retry:
         Seconds after the first attempt in which others begin (default: 60). No call that trades takes longer than twice
         that, with all that it asks.
     reads : ReadBudget, optional
-        What a read of many pages may take (default: `BUDGET`).
+        Budget of a read of many pages (default: `BUDGET`).
     """
 
     attempts: int = 4
@@ -258,7 +258,7 @@ def asked_rows(fetch: Fetch) -> int | None:
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request of a query.
     """
     asked = dict(fetch.query)
     try:
@@ -276,7 +276,7 @@ def check_rows(fetch: Fetch, body: bytes) -> None:
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request of the query.
     body : bytes
         Body of the answer.
 
@@ -314,7 +314,7 @@ def read(
     Parameters
     ----------
     fetch : Fetch
-        The request.
+        Request that changes nothing at the venue.
     retry : Retry, optional
         How often and when the read is repeated (default: `RETRY`).
     opener : callable, optional
@@ -358,7 +358,7 @@ def is_loopback(url: str) -> bool:
     Parameters
     ----------
     url : str
-        The URL.
+        Address of a venue.
     """
     try:
         return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
@@ -433,7 +433,7 @@ class HttpTransport(_Http):
         Parameters
         ----------
         fetch : Fetch
-            The request.
+            Request to send.
 
         Raises
         ------
@@ -501,7 +501,7 @@ class AsyncHttpTransport(_Http):
         Parameters
         ----------
         fetch : Fetch
-            The request.
+            Request to send.
         """
         attempt = self._attempt(fetch)
         try:
@@ -608,7 +608,7 @@ class _Attempt:
         Parameters
         ----------
         response : Response
-            The response.
+            Response of httpx or httpx2, whose body is not read yet.
 
         Raises
         ------
@@ -633,7 +633,7 @@ class _Attempt:
         Parameters
         ----------
         chunk : bytes
-            The bytes.
+            Next bytes of the body, still compressed.
 
         Raises
         ------
@@ -660,7 +660,7 @@ class _Attempt:
         Parameters
         ----------
         response : Response
-            The response.
+            Response of httpx or httpx2, whose body was read.
 
         Raises
         ------

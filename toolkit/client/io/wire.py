@@ -58,7 +58,7 @@ class Stream:
         Parameters
         ----------
         buffer : bytes
-            The bytes.
+            Bytes to send, all of them before it returns.
         timeout : float, optional
             Seconds that httpcore gives the step, None for no bound (default: None).
         """
@@ -136,7 +136,7 @@ class AsyncStream(Stream):
         Parameters
         ----------
         buffer : bytes
-            The bytes.
+            Bytes to send, all of them before it returns.
         timeout : float, optional
             Seconds that httpcore gives the step, None for no bound (default: None).
         """

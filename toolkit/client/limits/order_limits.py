@@ -105,7 +105,7 @@ class OrderLimits:
         Parameters
         ----------
         what : str
-            What was tried, in words, for the error.
+            The attempted call in words, for the error.
 
         Raises
         ------

@@ -113,7 +113,7 @@ class Sender:
     Parameters
     ----------
     thread : Thread
-        The thread.
+        Thread that works on it.
     task : Task or None
         The task, None outside of an event loop.
     """
@@ -172,7 +172,7 @@ class Gate(Protocol):
         Parameters
         ----------
         what : str
-            What was tried, in words, for the error.
+            The attempted call in words, for the error.
 
         Raises
         ------
@@ -573,7 +573,7 @@ class Delivery:
         Parameters
         ----------
         what : str
-            What was tried, in words, for the error.
+            The attempted call in words, for the error.
 
         Raises
         ------

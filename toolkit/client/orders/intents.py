@@ -182,7 +182,7 @@ class Changes(TypedDict, total=False):
     expected : IntentState or None
         State that it must have before.
     proof : Proof or None
-        Settles it.
+        Proof that settles the intent.
     state : IntentState
         Its new state.
     attempts : int
@@ -343,7 +343,7 @@ def changed(intent: Intent, now: int, changes: Changes) -> Intent:
     now : int
         The present in Unix ms.
     changes : Changes
-        The changes.
+        Fields to change, or a proof that settles it.
 
     Raises
     ------

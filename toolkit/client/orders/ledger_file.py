@@ -136,7 +136,7 @@ class SqliteLedger(Ledger):
         Parameters
         ----------
         intent : Intent
-            New intent.
+            New intent, in state PREPARED.
 
         Raises
         ------

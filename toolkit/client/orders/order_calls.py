@@ -107,7 +107,7 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         """
         kind = AsyncReceipt if isinstance(self.driver, AsyncDriver) else Receipt
         return kind(**{name: getattr(made, name) for name in Receipt.__dataclass_fields__} | {"calls": self})
@@ -235,7 +235,7 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         positions : iterable of int, optional
             Positions of the orders to read (default: all).
         """
@@ -277,9 +277,9 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         until : str or callable
-            What has happened, as a word or a function of the receipt.
+            Event to wait for: a word, or a function of the receipt.
         timeout : float, str or timedelta
             Longest time to wait: a number of seconds, or a span.
         """
@@ -314,7 +314,7 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         """
         cancels = yield from self.cancels_of(made)
         return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
@@ -325,7 +325,7 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         """
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
@@ -515,7 +515,7 @@ class OrderCalls:
         Parameters
         ----------
         made : Receipt
-            The receipt.
+            Receipt of a request of this session.
         exact : bool
             True gives Decimal (default: False, float64).
         index : str, optional

@@ -125,7 +125,7 @@ class PreTradeChecks:
         Parameters
         ----------
         product : Product
-            The product.
+            Product whose last trade is read.
         quantity : Decimal
             Quantity of the order in base units.
         """

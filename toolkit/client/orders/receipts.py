@@ -44,7 +44,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One order or cancel of a request, and what became of it.
+    """One order or cancel of a request, and its outcome.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ def expects_immediate_end(made: Receipt) -> bool:
     Parameters
     ----------
     made : Receipt
-        The receipt.
+        Receipt of an accepted request.
     """
     return bool(made) and any(item.get("timeInForce") in _AT_ONCE and not item.get("triggerPx") for item in made.items)
 

@@ -44,7 +44,7 @@ class Reconciler:
     Parameters
     ----------
     ledger : Ledger
-        The ledger.
+        Ledger whose intents it settles.
     timeout : float
         How long it waits for the execution of what was submitted, in seconds.
     clock_skew : callable, optional
@@ -292,7 +292,7 @@ class Reconciler:
         now : int
             The present in Unix ms.
         found : Proof
-            What the venue shows.
+            Evidence that the venue shows.
         """
         return self.result_or_raise(self.update(intent, now, proof=found))
 
@@ -326,7 +326,7 @@ class Reconciler:
         now : int
             The present in Unix ms.
         **changes : Changes
-            The changes.
+            Fields to change, or a proof that settles it.
 
         Raises
         ------
@@ -404,7 +404,7 @@ def proves_no_execution(error: errors.ExchangeError) -> bool:
     Parameters
     ----------
     error : ExchangeError
-        The refusal.
+        Refusal of one copy of the request.
     """
     return isinstance(error, errors.BadRequest | errors.UnsupportedAction) and not _leaves_open(error)
 

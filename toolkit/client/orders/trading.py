@@ -634,7 +634,7 @@ class IntentFlows(SessionPart):
         Returns
         -------
         DataFrame
-            By `intent`, the id.
+            Indexed by `intent`, the id.
 
             - created, updated, expiry_after: datetime64[ms, UTC]
             - action: string

@@ -186,7 +186,7 @@ class ParentOrder:
         Returns
         -------
         DataFrame
-            By `intent`. Its further columns:
+            Indexed by `intent`. Its further columns:
 
             - time: datetime64[ms, UTC]
             - quantity: float64, base units
@@ -397,7 +397,7 @@ class ParentOrderPartFlows(SessionPart):
         Returns
         -------
         DataFrame
-            By `parent`, the id.
+            Indexed by `parent`, the id.
 
             - created: datetime64[ms, UTC]
             - symbol, side: string

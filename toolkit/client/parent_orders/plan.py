@@ -69,7 +69,7 @@ class Plan:
     created_ms : int
         When it was made, Unix ms.
     twap : Twap
-        The TWAP.
+        TWAP that it trades.
     due_ms : int
         When the next slice is due, Unix ms.
     owner : str
@@ -119,7 +119,7 @@ class Plan:
         Parameters
         ----------
         product : Product
-            The product.
+            Product, whose steps the quantity has.
         """
         committed = sum((one.quantity if one.filled is None else one.filled for one in self.children), _ZERO)
         most = CATCH_UP * (self.twap.due(product, 1) + product.step_size)

@@ -74,7 +74,7 @@ class ParentRunner:
         Parameters
         ----------
         twap : Twap
-            The TWAP.
+            TWAP to trade.
         account : str
             Address of the account.
         vault : str or None

@@ -143,7 +143,7 @@ def missing(covered: list[Range], wanted: Range) -> list[Range]:
     covered : list of Range
         Disjoint ranges, in order.
     wanted : Range
-        The range.
+        Pair of begin and end in Unix ms.
     """
     gaps, at = [], wanted[0]
     for start, end in [*sorted(covered), (wanted[1], wanted[1])]:
@@ -159,7 +159,7 @@ def merged(ranges: list[Range]) -> list[Range]:
     Parameters
     ----------
     ranges : list of Range
-        The ranges.
+        Pairs of begin and end in Unix ms, in any order.
     """
     disjoint: list[Range] = []
     for start, end in sorted(each for each in ranges if each[0] < each[1]):

@@ -59,7 +59,7 @@ class CandleRequest:
     exact : bool
         True gives amounts as Decimal.
     budget : ReadBudget, optional
-        What the read may take (default: `BUDGET`).
+        Budget of the read (default: `BUDGET`).
     """
 
     symbol: str

@@ -76,7 +76,7 @@ def is_order_row(value: object) -> bool:
     Parameters
     ----------
     value : object
-        Any value.
+        Any value that a caller gave for an order.
     """
     return any(_member(value, name) is not None for names in _IDS.values() for name in names)
 

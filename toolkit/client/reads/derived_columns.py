@@ -38,7 +38,7 @@ def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: b
     Parameters
     ----------
     products : sequence of Product
-        The products.
+        Products, which have the standard rates.
     own : DataFrame or None
         The account's rates by column, None without any.
     exact : bool
@@ -101,7 +101,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     Parameters
     ----------
     frame : DataFrame
-        The frame.
+        Any frame, whose index is left out.
     """
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 

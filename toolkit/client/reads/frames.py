@@ -314,7 +314,7 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        The frame.
+        Frame with a fresh index.
     index : str or None
         Name of the column. None keeps the key as a column, as Arrow and polars need it.
 

@@ -62,13 +62,13 @@ class PagedRead:
     done : bool, optional
         Whether it is complete (default: False).
     budget : ReadBudget, optional
-        What a pass may take (default: `BUDGET`).
+        Budget of a pass (default: `BUDGET`).
     total : int, optional
         Number of rows that the venue reports, None where it does not (default: None).
     missing : str, optional
         Why rows may be missing, as a sentence, "" where nothing says so (default: "").
     doubt : str, optional
-        What could not be proved, as a sentence, "" where there is nothing (default: "").
+        Sentence on what could not be proved, "" where there is nothing (default: "").
     requests : int, optional
         Requests of all runs (default: 0).
     seconds : float, optional

@@ -157,7 +157,7 @@ def whole(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        The table.
+        Table of a complete read, with its `attrs`.
 
     Raises
     ------
@@ -466,7 +466,7 @@ class Reader:
         endpoint : Endpoint
             Declaration of the query.
         query : tuple of pairs of str
-            The query.
+            Pairs of name and value, as text.
         """
         limits = self._session._delivery
         yield from limits.limiter.turn(RATE_KEY)
@@ -740,7 +740,7 @@ class Catalogue:
         data : object
             The data, decoded.
         on_missing : callable, optional
-            Function that is told once which fields the venue does not send, and what is not checked without them
+            Function of a sentence, called once for the fields that the venue does not send
             (default: a warning).
         """
         table = self._table(data)
@@ -763,7 +763,7 @@ class Catalogue:
         Parameters
         ----------
         page : bytes
-            The answer.
+            JSON text of an answer to product-meta.
         """
         import msgspec
 

@@ -66,7 +66,7 @@ class ProductFlows(SessionPart):
         Returns
         -------
         DataFrame
-            By `symbol`. Columns as in `help(session.info.products)`.
+            Indexed by `symbol`. Columns as in `help(session.info.products)`.
         """
         frame: pd.DataFrame = yield from self._session._reader.table("products", {}, exact, index)
         return frame
@@ -87,7 +87,7 @@ class ProductFlows(SessionPart):
         Returns
         -------
         DataFrame
-            By `table`, as in `session.products()["margin_table"]`.
+            Indexed by `table`, as in `session.products()["margin_table"]`.
 
             - floor: float64, USDC, the notional above which the tier applies
             - maintenance_rate: float64, a ratio of the notional
@@ -113,7 +113,7 @@ class ProductFlows(SessionPart):
         Returns
         -------
         DataFrame
-            By `currency`.
+            Indexed by `currency`.
 
             - code: Int64
             - name: string
@@ -192,8 +192,8 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `time`: datetime64[ms, UTC], the start of the candle. `frame.attrs["missing"]` says which were not read,
-            or "". So does a DataWarning.
+            Indexed by `time`: datetime64[ms, UTC], the start of the candle. `frame.attrs["missing"]` says which were
+            not read, or "". So does a DataWarning.
 
             - open, high, low, close: float64, USDC
             - volume: float64, base units
@@ -312,7 +312,7 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `symbol`.
+            Indexed by `symbol`.
 
             - last, mark_price, oracle_price, mid, open, high, low: float64, USDC
             - funding_rate, last_funding_rate, change: float64, ratios
@@ -352,7 +352,7 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `symbol`. Columns as in `ticker`.
+            Indexed by `symbol`. Columns as in `ticker`.
 
         Examples
         --------
@@ -485,7 +485,7 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `symbol`.
+            Indexed by `symbol`.
 
             - maker_fee_rate, taker_fee_rate: float64, ratios of a fill's value, negative is received
 
@@ -559,8 +559,8 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `symbol`. Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, a ratio): the rate
-            if every interval of a year settled it.
+            Indexed by `symbol`. Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, a ratio):
+            the rate if every interval of a year settled it.
 
         Examples
         --------
@@ -629,7 +629,7 @@ class TableFlows:
         Returns
         -------
         DataFrame
-            By `symbol`. Names are string.
+            Indexed by `symbol`. Names are string.
 
             - side: LONG or SHORT
             - size: float64, base units

@@ -72,7 +72,7 @@ class ChannelState(ABC):
         record : str
             Name of the record.
         why : str
-            What could not be read.
+            The part that could not be read, in words.
         """
         self.dropped += 1
         self.fault = f"{record}: {why}"
@@ -143,7 +143,7 @@ class ChannelState(ABC):
         Parameters
         ----------
         data : mapping
-            What the Info API has.
+            Data of the Info API, in the form of a snapshot.
         """
         self._filling = True
         try:

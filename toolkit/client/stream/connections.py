@@ -78,7 +78,7 @@ class SocketConnection:
         Parameters
         ----------
         text : str
-            The text.
+            JSON text of a message.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class HubConnection:
         Parameters
         ----------
         text : str
-            The text.
+            JSON text of a message.
         """
         self._connection.send(text)
 

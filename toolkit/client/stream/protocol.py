@@ -31,10 +31,10 @@ _FIRST_SNAPSHOT = "waiting for the first snapshot"
 class FeedProtocol(TopicUpdates):
     """Subscriptions over one connection that may break at any time.
 
-    Besides the attributes of TopicUpdates it has `phase`, `topics` by subject, `connect_at_ms` (when to connect, None
-    for never), `reason` (why the last connection ended) and `reconnects` (a count). `attempts` counts the connections
-    in a row that did not last. `heard_ms` is when the last message of any kind came, None while not connected. A ping
-    is sent after `watch_ms` without a message, None waits for the heartbeat.
+    In addition to the attributes of TopicUpdates it has `phase`, `topics` by subject, `connect_at_ms` (when to connect,
+    None for never), `reason` (why the last connection ended) and `reconnects` (a count). `attempts` counts the
+    connections in a row that did not last. `heard_ms` is when the last message of any kind came, None while not
+    connected. A ping is sent after `watch_ms` without a message, None waits for the heartbeat.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class FeedProtocol(TopicUpdates):
         Parameters
         ----------
         text : str or bytes
-            The message.
+            Message of the venue, JSON text.
         now_ms : int
             The present in ms, on the protocol's clock.
         """
@@ -300,7 +300,7 @@ class FeedProtocol(TopicUpdates):
         topic : Topic
             Topic of the subscription.
         data : mapping or None
-            What the Info API has, in the form of a snapshot.
+            Data of the Info API, in the form of a snapshot.
         now_ms : int
             The present in ms, on the protocol's clock.
         failure : str, optional

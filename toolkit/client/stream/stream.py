@@ -610,7 +610,7 @@ class AsyncLive(Generic[L]):
         Parameters
         ----------
         until : int, callable or None, optional
-            What to wait for, see `Live.wait` (default: the first or the next data).
+            Event to wait for, see `Live.wait` (default: the first or the next data).
         timeout : float, str or timedelta, optional
             Longest time to wait: a number of seconds, or a span (default: 10 s).
         """

@@ -372,7 +372,7 @@ class FeedEvent:
     Parameters
     ----------
     topic : Topic
-        The topic.
+        Topic that changed.
     kind : {"state", "snapshot", "incremental"}
         "state", or "snapshot" or "incremental" for an update.
     state : TopicState
