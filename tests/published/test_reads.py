@@ -29,6 +29,9 @@ from tests.published.reads import (
 from tests.published.server import UNPUBLISHED_ROW, PublishedServer
 from tests.published.world import MASTER, NINE, STRANGER, SYMBOLS
 from toolkit import errors
+from toolkit.client.reads.conversion import query_text
+from toolkit.protocol.enums import ENUMS
+from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 BOTH = forms(vary.APRIL, vary.SDK)
 CALLS = {name: call for name, (_, call) in EVERY.items()}
@@ -206,6 +209,16 @@ def test_queries_ask_only_for_what_is_published_with_its_types(form: vary.Form) 
             warnings.simplefilter("ignore")
             call(s)
     assert server.faults == []
+
+
+def test_an_enum_is_asked_for_in_the_type_that_is_published() -> None:
+    for query in ENDPOINTS.values():
+        for param in query.params.values():
+            published = shapes.parameters(query.path).get(param.wire)
+            if param.enum and published is not None:
+                for name in ENUMS[param.enum].names:
+                    is_number = query_text(param, name).isdigit()
+                    assert is_number is (published.type == "integer"), (query.path, param.wire, name)
 
 
 @pytest.mark.parametrize(

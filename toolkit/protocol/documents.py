@@ -144,6 +144,9 @@ def of_param(param: Param) -> Schema:
             found["multipleOf"] = param.multiple
     elif param.kind == "flag":
         found = {"type": "boolean"}
+    elif param.enum and not param.by_name and ENUMS[param.enum].name_of:
+        # The local venue takes the names too, which the exchange does not publish here.
+        found = {"type": "integer", "enum": sorted(ENUMS[param.enum].name_of)}
     elif param.kind in ("choice", "enum"):
         found = {"type": "string", "enum": list(ENUMS[param.enum].names if param.enum else param.choices)}
     else:

@@ -58,7 +58,7 @@ class TradingFlows:
     def _account(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
-            query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": str(AgentStatus.ACTIVE.value)}
+            query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}
             # Not a page of the usual 20: the only master there may not be the only one.
             rows = yield from fetch_rows("agents", self._delivery.retry, **query, pageSize="500")
             masters = {str(row["masterAddress"]) for row in rows if row.get("masterAddress")}

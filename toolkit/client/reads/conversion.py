@@ -151,7 +151,7 @@ def _text(param: Param, value: Any) -> str:
     if param.enum:
         enum = ENUMS[param.enum]
         name = enum.parse(value, param.name)
-        return str(enum.number_of.get(name, name))
+        return name if param.by_name else str(enum.number_of.get(name, name))
     if param.name == "interval" and param.kind == "integer":
         return str(seconds(value))
     if param.kind == "hash":

@@ -66,6 +66,8 @@ class Param:
         Wire name of another parameter. If that is given, `fill` is skipped (default: none).
     leading : bool
         True if the method needs it, although the venue does not (default: `False`).
+    by_name : bool
+        True for an enum that is published as text, so that its name is sent in place of its number (default: `False`).
     """
 
     wire: str
@@ -82,6 +84,7 @@ class Param:
     multiple: int = 1
     unless: str = ""
     leading: bool = False
+    by_name: bool = False
 
     def __post_init__(self) -> None:
         low, high = _RANGES.get(self.kind, (None, None))

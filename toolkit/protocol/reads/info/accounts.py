@@ -132,7 +132,7 @@ AGENTS = Endpoint(
             "whether the account is the master (default) or the agent",
             choices=("MASTER", "AGENT"),
         ),
-        Param("status", "status", "enum", "only this status", enum="agent_status"),
+        Param("status", "status", "enum", "only this status", enum="agent_status", by_name=True),
         Param("agentAddress", "agent", "address", "only this agent wallet"),
         Param("masterAddress", "master", "address", "only agents of this master"),
         PAGE,
