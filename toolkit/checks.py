@@ -140,6 +140,7 @@ def slippage_width(ratio: Decimal) -> int:
     ratio : Decimal
         Slippage above 0, a ratio.
     """
+    # In a context of 100 digits: the caller's may round.
     return max(1, int(_EXACT.multiply(ratio, Decimal(SLIPPAGE_UNIT))))
 
 
@@ -161,6 +162,7 @@ def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: 
     """
     width = slippage or default_slippage(product)
     if side > 0:
+        # Towards the reference on either side: one tick beyond would be more slippage than was agreed to.
         return reference_ticks * (SLIPPAGE_UNIT + width) // SLIPPAGE_UNIT
     return -(-reference_ticks * (SLIPPAGE_UNIT - width) // SLIPPAGE_UNIT)
 
@@ -213,6 +215,7 @@ def check_order(
     """
 
     def ticks(price: Decimal | None) -> int:
+        # A mid or mark price may lie between two ticks. It is a reference, so the nearest tick is enough.
         return 0 if price is None else round(price / product.tick_size)
 
     references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
@@ -236,6 +239,7 @@ def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal 
     Decimal or None
         None where the venue publishes neither.
     """
+    # Every tier below counts as well, so that a table whose leverage rises with size can't allow more.
     tiers = [tier.max_leverage for tier in product.tiers or () if notional > tier.floor or not tier.floor]
     return min((limit for limit in (product.max_leverage, *tiers) if limit is not None), default=None)
 
@@ -331,6 +335,7 @@ def read_order(
     reduce_name = item.get("reduceOnly") if (option := item.get("reduceOnlyOption")) is None else option
     spec = Spec()
     spec.failures = None
+    # One look-up for the four names of nearly every order. Only an unusual one is read name by name.
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
     kind, side, closing, tif, reduce = names or _read_names(spec, item, reduce_name, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
@@ -343,6 +348,7 @@ def read_order(
     text = item.get("ordPx")
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
+    # The rules in full are read only where one of them may be broken: this runs for every order of a venue.
     if market or not product.min_price <= price_ticks <= product.max_price or price_ticks * 10 < mark:
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
@@ -365,6 +371,7 @@ def read_order(
     if market:
         if tif == POST_ONLY or (tif == GTC and kind == MARKET):
             _market_tif(spec, str(item.get("ordType")), str(item.get("timeInForce")))
+        # A market order is valued at the price that it is expected to have.
         price_ticks = spec.trigger or last or mark
     elif tif == POST_ONLY and not spec.trigger:
         if (side > 0 and ask and price_ticks >= ask) or (side < 0 and bid and 0 < price_ticks <= bid):
@@ -372,6 +379,7 @@ def read_order(
     # Orders that reduce a position are judged with it, so that the whole rest of any position can be closed.
     if not reduce and not closing:
         left_steps = quantity_steps - filled_steps
+        # A replaced order is judged by what is left of it. The rest of a position may be closed, however small.
         if 0 < price_ticks * left_steps * product.unit < product.min_value and left_steps != cover_steps:
             spec.failures = [*(spec.failures or ()), min_value_failure(product, price_ticks, left_steps, filled_steps)]
     return spec
@@ -413,6 +421,7 @@ def min_value_failure(product: Product, price_ticks: int, left_steps: int, fille
     """
     value = plain_text(Decimal(price_ticks * left_steps * product.unit) / product.money_scale)
     price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)
+    # Rounded up, as the minus signs do: the offered quantity must pass.
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
     message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}. "

@@ -281,6 +281,7 @@ def liquidation_price(
     Decimal('96202.53')
     """
     sign = read_side(side)
+    # Fractions, because a price that lies exactly at the edge of a tier must be found in one of its two intervals.
     legs = [(sign, Fraction(read_amount(size, "size")), Fraction(read_amount(entry_price, "entry_price")))]
     crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     return _from_fraction(crossings[0]) if crossings else None
@@ -364,6 +365,7 @@ def bankruptcy_price(
     price = entry - sign * read_decimal(margin, "margin") / quantity
     if tick is not None:
         step = read_positive(tick, "tick")
+        # Towards solvency, so that closing at this price never leaves a debt.
         price = (price / step).to_integral_value(ROUND_CEILING if sign > 0 else ROUND_FLOOR) * step
     return price if price > 0 else None
 
@@ -399,6 +401,7 @@ def effective_leverage(side: int, size: Number, mark_price: Number, bankruptcy_p
     cushion = sign * (mark - bankrupt)
     if quantity == 0:
         return _ZERO
+    # A position at or beyond its bankruptcy price is the first to be deleveraged.
     return mark / cushion if cushion > 0 else _INFINITY
 
 
@@ -475,6 +478,7 @@ def adl_order(
     liquidated = None if side is None else read_side(side)
     rows = enumerate(read_rows(positions, "positions", "positions (account, size, score)"))
     ranked = [_adl_candidate(place, row, mark_price, liquidated) for place, row in rows]
+    # Stable, so that equal scores keep the caller's order.
     queue = sorted((row for row in ranked if row is not None), key=lambda row: row.score, reverse=True)
     if size is None:
         return queue
@@ -525,6 +529,7 @@ def _tier(row: Any, field: str) -> Tier:
     top = None if leverage is None else read_positive(leverage, f"{field}.max_leverage")
     if mmr is None and top is None:
         raise InputError(f"{field} has neither mmr nor max_leverage", field=f"{field}.mmr")
+    # Half of the initial margin at the highest leverage, where the table does not say it.
     ratio = 1 / (2 * top) if mmr is None and top is not None else read_decimal(mmr, f"{field}.mmr")
     if not 0 <= ratio < 1:
         raise InputError(f"{field}.mmr is {ratio}. It must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
@@ -550,6 +555,7 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
 
 def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
     index = len(rows) - 1
+    # A notional exactly at a floor belongs to the tier below, as the published table has it.
     while index and notional <= rows[index].floor:
         index -= 1
     return index
@@ -558,6 +564,7 @@ def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
 def _deductions(rows: Sequence[Tier]) -> list[Decimal]:
     found = [_ZERO]
     for before, row in itertools.pairwise(rows):
+        # The maintenance margin has no jump where a tier begins.
         found.append(found[-1] + row.floor * (row.mmr - before.mmr))
     return found
 

@@ -74,6 +74,7 @@ def whole_units(text: str, places: int, size: int) -> int:
         digits = whole + part[:places]
     else:
         digits = whole + part + "0" * missing
+    # `isdecimal` alone accepts digits of other scripts, which the venue would refuse.
     if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > MAX_DIGITS or text[-1] == ".":
         return -1
     count = int(digits)
@@ -250,6 +251,7 @@ class Product:
         read_amount(self.min_order_value, "minOrderValue")
         tick, step = _scale(self.tick_size), _scale(self.step_size)
         places, unit = tick[0] + step[0], tick[1] * step[1]
+        # Sizes may be written with zeros at the end, such as 0.10.
         while places > _MICRO_PLACES and unit % 10 == 0:
             places, unit = places - 1, unit // 10
         finest = max(places, _MICRO_PLACES)
@@ -261,6 +263,7 @@ class Product:
         put(self, "money_scale", _power(finest))
         put(self, "unit", unit * _power(finest - places))
         put(self, "max_steps", None if quantity is None else _multiples(quantity, step))
+        # Up: an order just below the minimum must not pass.
         put(self, "min_value", _multiples_up(self.min_order_value, (finest, 1)))
         put(self, "max_notional", None if notional is None else _multiples(notional, (_MICRO_PLACES, 1)))
         put(self, "max_slippage", None if slippage is None else _multiples(slippage, (8, 1)))
@@ -608,6 +611,7 @@ def exact(value: Amount, name: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
         raise _not_exact(value, name, "Give text such as '0.01', a whole number or a Decimal")
     try:
+        # The shortest text that gives this float, which is what the user wrote.
         number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     except (InvalidOperation, ValueError):
         # A percentage could mean its hundredth part, so nothing is offered for one.
@@ -689,6 +693,7 @@ def decimal_text(value: Amount, name: str) -> str:
         For anything that is no exact amount.
     """
     number = exact(value, name) or Decimal(0)
+    # As written, with its zeros: the user sees in the signed request what they gave.
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
     return format(number, "f")
@@ -704,6 +709,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
         message = f"direction {direction!r} is not known. Use down, up or nearest"
         raise InputError(message, field="direction", rule="known", value=direction, nearest=tuple(_ROUNDING))
     if isinstance(value, float) and math.isfinite(value):
+        # A computed float has an error in its last digits, which would round it up by a whole step.
         value = f"{value:.{FLOAT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
     return (count * unit).quantize(unit)  # with the decimals of the unit
@@ -811,6 +817,7 @@ class ProductTable(Mapping[str, Product]):
         if isinstance(symbol, Product):
             return symbol
         if isinstance(symbol, str):
+            # As written first: a venue may list symbols that are not in capitals.
             found = self._by_symbol.get(symbol) or self._by_symbol.get(symbol.upper())
         else:
             found = self._by_code.get(symbol) if isinstance(symbol, Hashable) else None

@@ -81,6 +81,7 @@ def _directory(usual: Callable[[Any], Path]) -> Path:
     return usual(platformdirs)
 
 
+# A fixed width: a shorter text after a longer one would leave digits of it behind.
 _WIDTH = 20
 _LOCK_AT = 1 << 20
 """Offset of the locked byte, far behind the number, because Windows refuses reads of a locked range."""
@@ -144,12 +145,14 @@ class _Shared:
         """
         with self.mutex:
             if self.path is None:
+                # After a clock that was set back, time alone would repeat a nonce.
                 self.last = max(now_ms, self.last + 1)
                 return self.last
             handle = self._open()
             # The mutex excludes threads, the lock excludes processes: a POSIX lock doesn't exclude its own process.
             _lock(handle)
             try:
+                # What this process knows counts as well: the file may have been deleted or restored meanwhile.
                 self.last = max(now_ms, self.last + 1, _read(handle) + 1)
                 _write(handle, self.last)
             finally:
@@ -178,12 +181,14 @@ def _read(handle: int) -> int:
     """Return the nonce in the file. -1 for a new file or one that holds no 64-bit number."""
     os.lseek(handle, 0, os.SEEK_SET)
     text = os.read(handle, _WIDTH)
+    # A damaged file is as a new one. The time is above every nonce that was given out before.
     nonce = int(text) if len(text) == _WIDTH and text.isdigit() else -1
     return nonce if nonce < INT64_MAX else -1
 
 
 def _write(handle: int, nonce: int) -> None:
     os.lseek(handle, 0, os.SEEK_SET)
+    # A full disk may take a part: half a number would be a smaller nonce.
     if os.write(handle, b"%020d" % nonce) != _WIDTH:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -269,6 +274,7 @@ class NonceSource:
 
 
 def _shared(path: Path) -> _Shared:
+    # Two names of one file must share a handle: closing one would drop the lock of the other.
     name = os.path.normcase(os.path.realpath(path))
     with _registry_mutex:
         if name not in _registry:

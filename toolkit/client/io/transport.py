@@ -117,7 +117,9 @@ class Retry:
             Seconds that the venue demands (default: None, it demands none).
         """
         if retry_after is not None:
+            # A header may name an hour, or be hostile: a call must not hang for that long.
             return min(self.longest, retry_after)
+        # Full jitter: clients that failed together must not come back together.
         return random_float * min(self.cap, self.base * float(2**attempt))
 
 
@@ -171,16 +173,19 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
     except jsontext.RepeatedKey as error:
         said = reply.body[:500].decode("utf-8", "replace")
         raise BadAnswer(f"{what}: {error}", status=reply.status, body=said) from None
+    # RecursionError: text of a thousand brackets is an answer that can't be read, not a fault of this program.
     except (ValueError, RecursionError):
         decoded = None
     if isinstance(decoded, dict):
         code, message = decoded.get("code"), decoded.get("message", "")
         if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _CODE_LIMIT:
+            # A proxy or another request's answer: neither half of it can be believed.
             if code == 0 and not 200 <= reply.status < 300:
                 contradiction = f"{what}: HTTP {reply.status} with code 0 contradicts itself"
                 raise BadAnswer(contradiction, status=reply.status, body=reply.body[:500].decode("utf-8", "replace"))
             return Envelope(code, message if isinstance(message, str) else str(message), decoded.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
+    # A load balancer or proxy answered, so the venue has said nothing of the request.
     if not 200 <= reply.status < 300:
         raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
     start = reply.body.lstrip()[:1]
@@ -264,6 +269,7 @@ def asked_rows(fetch: Fetch) -> int | None:
     try:
         if {"startTime", "endTime", "interval"} <= asked.keys():
             first, last, seconds = (int(asked[name]) for name in ("startTime", "endTime", "interval"))
+            # Both ends of a window are included, and candles start at multiples of their length.
             return (last - first) // (1000 * seconds) + 2
         return next((int(asked[name]) for name in ("pageSize", "size", "limit") if name in asked), None)
     except (ValueError, ArithmeticError):
@@ -301,6 +307,7 @@ def worth_retrying(error: BaseException) -> bool:
     """
     if isinstance(error, HttpStatus):
         return error.status == 429 or error.status >= 500
+    # Any other refusal is the venue's verdict on the request, which would be the same again.
     if isinstance(error, ExchangeError):
         return isinstance(error, RateLimited) or error.http_status >= 500
     return isinstance(error, TransportError)
@@ -331,6 +338,7 @@ def read(
     attempt = 0
     began_ms: int = yield Elapsed()
     while True:
+        # Of this attempt's answer alone: an error without an answer demands no wait.
         demanded: float | None = None
         try:
             reply: Reply = yield fetch
@@ -377,6 +385,7 @@ class _Http:
         self.base_url = base_url
         self._transport: Any = transport
         self._timeout = timeout
+        # By event loop: a client's connections belong to the loop that opened them, and go with it.
         self._clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
 
@@ -459,9 +468,11 @@ class HttpTransport(_Http):
             except BaseException as error:
                 answers.put(error)
 
+        # A daemon: a look-up that hangs must not keep the interpreter from ending.
         threading.Thread(target=perform, name="toolkit-request", daemon=True).start()
         try:
             answer = answers.get(timeout=attempt.seconds)
+        # Nothing is said of whether it arrived: the thread may still be sending.
         except queue.Empty:
             raise attempt.too_slow() from None
         if isinstance(answer, BaseException):
@@ -469,6 +480,7 @@ class HttpTransport(_Http):
         return answer
 
     def _send(self, attempt: _Attempt) -> Reply:
+        # A context variable, because httpx makes the streams that must end at the deadline.
         DEADLINE.set(attempt.deadline)
         with attempt.mapped_errors(), self._client("Client", self).stream(**attempt.arguments) as response:
             if attempt.begin(response):
@@ -588,6 +600,7 @@ class _Attempt:
         """Return the toolkit's error for one of httpx or httpx2. Raises any other again."""
         names = _names(type(error)).keys()
         why = str(error) or type(error).__name__
+        # The order counts: ConnectTimeout is a TimeoutException too, but nothing left.
         if names & _NOT_SENT:
             return NotSent(f"{self._what} did not leave for {self._base_url}: {why}")
         if "TimeoutException" in names and time.monotonic() >= self.deadline:
@@ -598,6 +611,7 @@ class _Attempt:
         if names & {"NetworkError", "RemoteProtocolError"}:
             said = f"the connection to {self._base_url} broke ({why}). Whether it arrived is unknown"
             return Disconnected(f"{self._what}: {said}")
+        # An answer came, so whether the request arrived is not in doubt, but what it did is.
         if "HTTPError" in names:
             return BadAnswer(f"{self._what}: the answer of {self._base_url} can't be read ({why})")
         raise error
@@ -667,6 +681,7 @@ class _Attempt:
         BadAnswer
             Where its end is missing.
         """
+        # Without compression the library itself notices a missing end, by the length or the last chunk.
         if self._inflate is not None and self._body and not self._inflate.eof:
             raise self._bad("is cut off")
         return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})

@@ -65,14 +65,17 @@ class VenueClock:
             When the request was sent, in ms of `elapsed`.
         """
         shown_ms = venue_time(headers)
+        # A time of 0 or less is no time of a venue.
         if shown_ms is None or shown_ms < 1:
             return
         received_ms = self._elapsed()
         exact = headers.get("x-venue-time", "").isdecimal()
         if exact:
+            # Before the time is taken: the margin below is in the venue's time.
             self._set_speed(_speed_of(headers))
         # Read between sending and receiving; a rounded time is half a second behind on average.
         margin_ms = int(max(0, received_ms - sent_ms) * self.speed + (0 if exact else ROUNDED_MS)) // 2
+        # The user's own clock, for messages. It does not move the venue's time.
         self.skew_ms = self._wall() - shown_ms
         self._take(shown_ms + margin_ms, margin_ms, received_ms)
 
@@ -92,6 +95,7 @@ class VenueClock:
             if abs(rate - before) <= rate / 4 < abs(rate - self.speed):
                 self._set_speed(rate)
             self._window = shown_ms, received_ms, rate
+        # A message is never early, so a later time is believed immediately. An earlier one may be on its way.
         if shown_ms > 0 and not -late_ms <= shown_ms - self.now_ms() <= 0:
             self._take(shown_ms, 0, received_ms)
 
@@ -99,12 +103,15 @@ class VenueClock:
         off_ms = abs(venue_ms - self.now_ms())
         confirmed = self._doubted_ms is not None and 0 <= venue_ms + margin_ms - self._doubted_ms <= JUMP_MS
         believed = self._jumps or self._origin is None or off_ms <= JUMP_MS or confirmed
+        # One answer of a broken proxy would make orders expire or never end. Two that agree are believed.
         self._doubted_ms = None if believed else venue_ms
         if self._doubted_ms is None and (off_ms > margin_ms or self._origin is None):
+            # Within the margin this machine's clock is as good, and does not jump from answer to answer.
             self._origin = (venue_ms if off_ms > margin_ms else self._wall(), received_ms)
 
     def _set_speed(self, speed: float) -> None:
         if speed != self.speed:
+            # The time so far passed at the old speed.
             if self._origin is not None:
                 self._origin = self.now_ms(), self._elapsed()
             self.speed = speed

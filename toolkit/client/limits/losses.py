@@ -84,24 +84,30 @@ class Losses:
             The present in Unix ms.
         """
         owner = yield from self.checks.account()
+        # Read before the equity: another program that begins the day meanwhile is noticed by `note` below.
         stored = self.ledger.notes().get(self.key)
         day, _, kept = (stored or "").partition(" ")
         begun = Base.load(kept) if kept and int(day) == now // DAY_MS else None
         rows = yield from read_rows("wallet_balances", self.checks.retry, userAddr=owner)
         equity = sum((known_amount(row, "equity", "AccountWallet") for row in rows), Decimal(0))
+        # One read of transfers for both bases, from the earlier of them on.
         since = min(base.time_ms if base else now for base in (self._first, begun))
         read = yield from self.reader().all_rows("ledger", {"account": owner}, since)
         flows = [row for row in read.rows.values() if str(row.get("bizType")) in CAPITAL_FLOWS]
 
         def moved(from_ms: int) -> Decimal:
+            # From that millisecond on, as its own transfers are subtracted again as `base.moved`.
             times = (row for row in flows if int(row["blockTime"]) >= from_ms)
             return sum((amount(row, "amount") for row in times), Decimal(0))
 
         present = Base(now, equity, moved(now))
         self._first = self._first or present
         if begun is None:
+            # The equity of the last check before midnight. Without one the day begins now, which hides an earlier fall.
             begun = self._latest or present
+            # Only if no other program has begun the day: the first one decides for all.
             self.ledger.note(self.key, stored, f"{now // DAY_MS} {begun.dump()}")
         self._latest = present
+        # A deposit is no profit and a withdrawal no loss.
         first, today = (base.equity - equity + moved(base.time_ms) - base.moved for base in (self._first, begun))
         return float(first), float(today)

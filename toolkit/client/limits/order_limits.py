@@ -93,6 +93,7 @@ class OrderLimits:
         key = self._key("stop")
         with self._lock:
             while True:
+                # Another process may hold the same ledger, so the lock alone does not suffice: compare and set.
                 before = self.stopped
                 if before == reason or (expected is not None and before != expected):
                     return before
@@ -144,6 +145,7 @@ class OrderLimits:
         yield from self._passed(intent, None)
 
     def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
+        # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
         opens = [item for item in _items(intent) if not reduces(item)]
         number, sent, now = next(self._numbers), 0, 0
         try:
@@ -154,8 +156,10 @@ class OrderLimits:
                     # A bracket is one order with its exits.
                     many = 1 if "Bracket" in intent.action else len(_items(intent))
                     self.limits.check_rate(self._sent_ms, now, many)
+                    # Counted before they are sent: two threads that check simultaneously must not both pass.
                     self._sent_ms.extend([now] * many)
                     sent = many
+                    # From here on the orders of other threads are checked together with these.
                     self._reserved[number] = (_owned_by(intent), orders)
                 if opens:
                     yield from self._check_orders(self.limits, intent, number, now)
@@ -166,6 +170,7 @@ class OrderLimits:
                 if record is not None:
                     record()
                     sent = 0
+        # A limit that can't be checked is not passed.
         except (TransportError, ExchangeError) as error:
             raise NotSent(f"{intent.action}: not sent, its limits can't be checked: {error}") from error
         finally:
@@ -176,6 +181,7 @@ class OrderLimits:
                         self._sent_ms.remove(now)
 
     def _check_orders(self, limits: Limits, intent: Intent, number: int, now: int) -> Flow[None]:
+        # It costs two queries, so it is asked only where a limit needs it.
         if limits.max_loss is not None or limits.max_daily_loss is not None:
             limits.check_loss(*(yield from self._losses.read(now)))
         for name in limits.max_position if isinstance(limits.max_position, Mapping) else ():
@@ -184,10 +190,14 @@ class OrderLimits:
         if owner is None:
             raise LimitReached(f"{intent.action}: the account that it trades for is not known", limit="max_position")
         whose, orders = self._reserved[number]
+        # Only those before this one: each pair of simultaneous orders is counted by the later, so that not both are
+        # refused.
         reserved = [each for key, (own, made) in list(self._reserved.items()) if key < number and own == whose
                     for each in made]  # fmt: skip
+        # Requests on their way, and those of unknown outcome, may become positions.
         intents = [one for one in self.ledger.all(OPEN) if one.environment == intent.environment
                    and one.action in ORDER_ACTIONS and _owned_by(one) == whose]  # fmt: skip
+        # The ledger is read before the venue: an order that lands in between is counted twice, never not at all.
         rows = [row for _, row in (yield from self.reader().open_orders(owner)).values()]
         books = yield from self._books(owner)
         resting: dict[str, list[tuple[Order, float]]] = {}
@@ -217,6 +227,7 @@ class OrderLimits:
                 side = ENUMS["order_side"].text(row.get("side"))
                 rest([_order(product, {"ordSide": side, "ordQty": str(row.get("leaveQty"))})])
         prices: dict[str, Decimal] = {}
+        # A product without a row takes the account's mode, which is one for all products.
         hedge = next((book.hedge for book in books.values()), None)  # the account's mode, of any of its rows
         placed = {str(each.symbol) for each in orders}
         for symbol in sorted(placed | resting.keys() | books.keys()):
@@ -229,6 +240,7 @@ class OrderLimits:
         try:
             for order in orders:
                 limits.check_order(order, books, resting, lambda symbol: _price(prices, symbol))
+                # Orders of one request fill together in the worst case.
                 rest([order])
         except LimitReached as error:
             if unknown := sum(one.state is IntentState.UNKNOWN for one in intents):

@@ -84,8 +84,10 @@ class StopFlows:
                kind   symbol  quantity outcome
         0  position  BTCUSDC      0.01  CLOSED
         """
+        # New orders would make the work endless.
         before = self._limits.switch(WORKING)
         found = yield from Stop(self, flatten, vault_address).run()
+        # A switch by another caller meanwhile keeps its reason.
         self._limits.switch("" if before == WORKING else before, expected=WORKING)
         return found
 
@@ -190,6 +192,7 @@ class Stop:
         """Do all steps, and return the report."""
         from ..reads.frames import indexed, typed
 
+        # Those that place orders end first.
         yield from self._end_parents()
         yield from self._end_runs()
         try:
@@ -197,6 +200,7 @@ class Stop:
         except ToolkitError as error:
             self._add("order", outcome="UNKNOWN", message=f"orders and positions can't be read: {error}")
         else:
+            # Before positions are closed: a resting order could open what was just closed.
             yield from self._tried("order", self._cancel(owner))
             yield from self._tried("position", self._close(owner))
         for intent in self._requests():
@@ -207,6 +211,7 @@ class Stop:
     def _is_own(self, account: str) -> bool:
         """Return whether an entry of the ledger, which accounts may share, is this account's."""
         known = self._session._known_account
+        # Without a known account every entry counts: to end too much is the safer mistake here.
         return known is None or account.lower() == known.lower()
 
     def _requests(self) -> list[Intent]:
@@ -261,10 +266,12 @@ class Stop:
         filled: dict[int, Decimal] = {}
         why = ""
         for attempt in range(ROUNDS):
+            # Requests of unknown outcome may be open orders. Sending them again would open more.
             yield from self._delivery.resolve(resend=False)
             left = yield from self._calls.reader.open_orders(owner, in_part=True)
             seen |= left
             coming = self._requests()
+            # Once more after nothing was found: a request that was on its way may land between two looks.
             if attempt and not (left or coming):
                 break
             if left:
@@ -301,6 +308,7 @@ class Stop:
             for (code, side), (size, row) in held.items():
                 product = yield from self._session._catalogue.find(code)
                 most = size if product.max_order_quantity is None else product.max_order_quantity
+                # A position may be larger than the largest order.
                 part = min(size, most) * (1 if side == "LONG" else -1)
                 try:
                     order = close_position(product.symbol, part, hedge=is_hedged(row))
@@ -308,6 +316,7 @@ class Stop:
                 except ToolkitError as error:
                     why[code, side] = str(error)
             before, held = held, (yield from self._positions(owner))
+            # The book is empty within the slippage, or every order is refused: more of the same would not help.
             if {key: size for key, (size, _) in held.items()} == {key: size for key, (size, _) in before.items()}:
                 break
         for (code, side), (size, _) in (held | first).items():

@@ -128,6 +128,7 @@ class Sender:
 
     def is_busy_elsewhere(self) -> bool:
         """Return whether another thread or task is still sending. The caller's own earlier attempt has ended."""
+        # A task and its loop's thread differ: the thread lives on when the task has ended.
         if self.task is not None:
             return self.task is not _current_task() and not self.task.done()
         return self.thread is not threading.current_thread() and self.thread.is_alive()
@@ -361,6 +362,7 @@ class Delivery:
             if "builder" not in payload:
                 raise
             account = str(payload["builder"])
+        # Before the nonce: a request that waited for its turn must not carry an old one.
         yield from self.limiter.turn(action.type)
         # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
@@ -370,6 +372,7 @@ class Delivery:
             # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
             payload = {**payload, "withdrawSequence": nonce // 1000}
         expiry = self._expiry(action, expiry_after, now)
+        # By the venue's own rules, so that a broken field is found before anything is recorded.
         envelope.read_unsigned(
             {"action": payload, "nonce": nonce, "expiryAfter": expiry, "vaultAddress": vault_address}
         )
@@ -400,7 +403,9 @@ class Delivery:
                 expiry_after=prepared.expiry_after,
                 vault_address=prepared.vault_address,
             )
+            # The signed bytes are kept: a later copy must be identical, or it would be another request.
             body = envelope.dump(request)
+            # Recorded before the first byte leaves, see `_post`.
             intent = self._reconciler.update(intent, now, body=body)
             if intent.settled:
                 # `resolve` of another process gave it up while it was being signed.
@@ -420,6 +425,7 @@ class Delivery:
         began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
+            # A further copy would be refused as expired, which hides what the first one did.
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
                 break
             # Recorded before the first byte leaves, so that no crash can hide a request that may have arrived.
@@ -439,6 +445,7 @@ class Delivery:
                 # What was answered says more of the request than that a further copy did not leave.
                 failure = error if failure is None or not isinstance(error, errors.NotSent) else failure
                 in_doubt = in_doubt or not proves_not_received(error)
+                # Any other 4xx would be answered again in the same way.
                 if isinstance(error, errors.HttpStatus) and proves_not_received(error) and error.status != 429:
                     break
             except GeneratorExit:
@@ -451,6 +458,7 @@ class Delivery:
                 )
                 raise
             else:
+                # A verdict of the venue. It is not repeated, whatever it says.
                 if not is_transient(answer):
                     return (yield from self._reconciler.classify_response(intent, answer, in_doubt, self.retry))
                 failure = self._reconciler.error(intent, answer)
@@ -481,6 +489,7 @@ class Delivery:
         now : int
             The present in Unix ms.
         """
+        # This runs on the feed's thread, which may outlive the session.
         if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
             return
         submitted: list[Intent] = []
@@ -488,6 +497,7 @@ class Delivery:
             submitted = self.ledger.all((IntentState.SUBMITTED,))
         for intent in submitted:
             own = (intent.vault_address or intent.account).lower() == owner.lower()
+            # A builder's orders belong to its trader, whose feed this is not.
             if own and intent.environment == self.environment.label and "builder" not in intent.payload:
                 with suppress(errors.ToolkitError):  # another process has settled it differently
                     self._reconciler.settle_by_feed(intent, channel, items, now)
@@ -533,8 +543,10 @@ class Delivery:
         reconciler = self._reconciler
         if intent.state is IntentState.PREPARED:
             # `expected`: a process that has just moved it on to SENT must not be overruled.
+            # Nothing left this machine: a state after PREPARED is recorded before the first byte.
             given_up = Proof(False, None, "given up by resolve() before it was sent")
             intent = reconciler.update(intent, now, expected=IntentState.PREPARED, proof=given_up)
+        # Its sender has ended without a result, as after a crash.
         if intent.state is IntentState.SENT:
             intent = reconciler.update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
         if intent.settled:
@@ -658,6 +670,7 @@ def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, A
     given = [payload.get(name)] if name == "order" else payload.get(name)
     if not isinstance(given, list | tuple) or not all(isinstance(item, Mapping) for item in given):
         return dict(payload), ()
+    # A client id that the user gave is kept: it is how they find the order again.
     items = [
         dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + position}
         for position, item in enumerate(given)

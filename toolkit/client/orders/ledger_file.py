@@ -108,11 +108,13 @@ class SqliteLedger(Ledger):
             what = f"{path} can't be used as a ledger of intents: {error}"
             text = f"{what}. Nothing was sent. Make it writable, {_ELSEWHERE}"
             raise InputError(text, field="intents", rule="a SQLite file", value=os.fspath(path)) from error
+        # By the newest entry, not by this machine's clock: one that is set wrong must not drop everything.
         with suppress(sqlite3.Error):  # a read-only file is kept as it is
             slots = ",".join("?" * len(FINAL))
             age = f"updated < (SELECT max(updated) FROM intents) - {KEPT_MS}"
             database.execute(f"DELETE FROM intents WHERE state IN ({slots}) AND {age}", list(map(str, FINAL)))
         self.path, self._database, self._process = path, database, os.getpid()
+        # A finalizer, unlike `__del__`, also runs when the interpreter ends, while modules are still there.
         weakref.finalize(self, database.close)
 
     def _check_present(self) -> None:
@@ -120,6 +122,7 @@ class SqliteLedger(Ledger):
         check_process(self._process, f"the ledger of intents {self.path.name}")
         with self._translated_errors():
             try:
+                # A deleted file can still be written to on most systems, and what is written is lost.
                 present = _identity(self.path) == self._identity
             except OSError:
                 present = False
@@ -148,6 +151,7 @@ class SqliteLedger(Ledger):
         with self._lock, self._translated_errors():
             try:
                 slots = ",".join("?" * len(cells))
+                # The unique id makes sure that two processes never record the same signer and nonce.
                 self._database.execute(f"INSERT INTO intents ({_STORED}) VALUES ({slots})", cells)
             except sqlite3.IntegrityError:
                 raise ToolkitError(f"intent {intent.id} exists already") from None
@@ -158,6 +162,7 @@ class SqliteLedger(Ledger):
             if self._database.in_transaction:  # an interrupt left it open
                 self._database.execute("ROLLBACK")
             with transaction(self._database):
+                # Read and written in one transaction, so that no other process settles it in between.
                 after = changed(self.get(id), now, changes)
                 self._database.execute(f"UPDATE intents SET {_CHANGED} WHERE id=?", (*_cells(after), id))
             return after
@@ -179,6 +184,7 @@ class SqliteLedger(Ledger):
         if row is None:
             raise ToolkitError(f"no intent {id!r} in this ledger")
         try:
+            # One damaged entry must not hide the others, but whoever asks for it must not get nothing.
             return _intent(row)
         except _UNREADABLE as error:
             raise self._damaged(id, error) from error
@@ -251,6 +257,7 @@ class AccountLedger(SqliteLedger):
         if name not in SqliteLedger.__annotations__:
             raise AttributeError(name)
         with self._lock:
+            # A session that only reads needs no file.
             if "_database" not in vars(self):
                 self._begin(self._path())
         return vars(self)[name]

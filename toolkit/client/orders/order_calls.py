@@ -131,6 +131,7 @@ class OrderCalls:
             wallet = self._delivery.wallet
             agent = "" if wallet is None else wallet.agent or ""
             # The venue recovered our agent's address, so that key, chain and payload are right.
+            # The remedy depends on whose key was recovered, which only the venue's text says.
             if isinstance(error, errors.SignatureRejected) and "is no approved agent" in error.message:
                 if agent and agent.lower() in error.message.lower():
                     error.message = f"agent {agent} is not approved. session.exchange.approve_agent() approves it"
@@ -138,6 +139,7 @@ class OrderCalls:
             raise
         if made.action == CLAIM and made.state is IntentState.SUBMITTED and not credited_address(made.data):
             yield from self._check_credit(made)
+        # An IOC order that found nothing looks accepted until its end is read.
         if expects_immediate_end(made) and self._delivery.settle_timeout:
             with suppress(errors.TransportError, errors.ExchangeError):
                 yield from self.refresh(made)
@@ -202,6 +204,7 @@ class OrderCalls:
         """
         ref = order_ref(order)
         number = ref.order_id or ref.cl_ord_id
+        # A row says which id it has, so the same number can't name another order.
         if is_order_row(order):
             by = "order_id" if ref.order_id else "cl_ord_id"
         owner = vault or (yield from self._account())
@@ -214,7 +217,9 @@ class OrderCalls:
             what = f'{number} is the id of one order and the client id of another. Say by="order_id" or by="cl_ord_id"'
             raise errors.InputError(what, field="order", rule="one", value=order)
         if found:
+            # A client id may have been used before. The newest order is the one that is meant.
             return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
+        # The venue does not show it yet, or never will: its receipt is that of the request.
         for intent in self._delivery.ledger.all(OPEN):
             if number in intent.client_ids and by != "order_id":
                 return self.bind(receipt(intent)).orders[intent.client_ids.index(number)]
@@ -245,6 +250,7 @@ class OrderCalls:
                 _update(made, receipt(self._delivery.ledger.get(made.intent)))
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
+            # An order that has ended never changes, so it is not asked for again.
             if result is None or (made.state not in OPEN and not result.accepted) or made.has_ended(at):
                 continue
             try:
@@ -265,6 +271,7 @@ class OrderCalls:
         name, member, number = _named(result)
         for row in (yield from self._rows("order_states", owner, name, number)):
             if is_same_order(row, item) and parse_id(row.get(member)) == number and _is_own(row, result):
+                # Only the events say why.
                 if str(row.get("status")) in (CANCELED, REJECTED):
                     events = yield from self._rows("order_events", owner, name, number)
                     row = {**row, "reason": next((event["reason"] for event in events if event.get("reason")), "")}
@@ -297,6 +304,7 @@ class OrderCalls:
                 failure = error  # the next read may succeed
             if until(made) if callable(until) else made.known_status in _UNTIL[until]:
                 return
+            # A function may wait for something other than the order, so its wait continues.
             if made.is_final and not callable(until):
                 raise errors.WaitFailed(f"not {until}: {made!r}", receipt=made)
             elapsed_ms: int = yield Elapsed()
@@ -369,6 +377,7 @@ class OrderCalls:
                 made.append((yield from self._cancel(_order(item), symbol, vault)))
         if cl_ord_id is not None:
             ref = _order(cl_ord_id)
+            # A number alone is read as the venue's id. Here it was given as the client's.
             made.append((yield from self._cancel(OrderRef(None, ref.order_id or ref.cl_ord_id), symbol, vault)))
         if not made:
             raise errors.InputError("there is no order to cancel", field="what", rule="minimum", value=0)
@@ -405,6 +414,7 @@ class OrderCalls:
         OutcomeUnknown
             When some are still open after several rounds, or may be. The requests raise their errors as well.
         """
+        # On the venue's clock, because the query for orders that ended meanwhile uses its times.
         began_ms: int = yield Now()
         # Where the list is not complete, those that are known are cancelled, and the result is unknown.
         states = yield from self.reader.open_orders(owner, code, in_part=True)

@@ -107,6 +107,7 @@ def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
     known = yield from query_hash(intent, str((intent.data or {}).get("txHash") or ""))
     if not isinstance(known, Missing):
         return known
+    # A claim or a setting has no orders. Its transaction is its only trace.
     if not intent.client_ids:
         return (yield from _find_transaction(intent))
     return (yield from _find_orders(intent, in_part=False))
@@ -204,6 +205,7 @@ def poll_refusal(intent: Intent, timeout: float) -> Flow[Proof | Missing]:
         Longest time to query, in seconds. It is at most REFUSAL_SECONDS.
     """
     certain = True
+    # More pauses than one, because a block takes a second and answers lag behind it.
     for part in REFUSAL_ROUNDS if timeout else REFUSAL_ROUNDS[:1]:
         if part:
             yield Settle(part * min(timeout, REFUSAL_SECONDS))
@@ -330,6 +332,7 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
         own = [row for row in events if _echoes({**echo, **row}, owner, cl_ord_id) and _agrees(row, item)]
         first = next((row for row in own if str(row.get("execStatus")) in _CONCLUSIVE), None)
         if first is None:
+            # Until each order has its event the outcome of the request is open.
             return None
         rejected = str(first["execStatus"]) == "REJECTED"
         message = str(first.get("reason") or first["execStatus"]) if rejected else "success"

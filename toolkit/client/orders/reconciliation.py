@@ -176,6 +176,7 @@ class Reconciler:
         now: int = yield Now()
         if isinstance(known, Proof):
             answered, shown = intent.data or {}, known.data or {}
+            # An answer without that proof may be another request's, so nothing of it is kept.
             if answered.get("txHash") and answered.get("txHash") == shown.get("txHash"):
                 # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
                 known = replace(known, data={**answered, **shown})
@@ -334,11 +335,13 @@ class Reconciler:
             When two processes settle it differently.
         """
         try:
+            # The ledger allows only steps forward. It refuses where another process was faster.
             return self.ledger.update(intent.id, now, **changes)
         except errors.ToolkitError:
             current = self.ledger.get(intent.id)
             proof, state = changes.get("proof"), changes.get("state", current.state)
             target = proof.state(intent.state) if proof else IntentState(state)
+            # Two processes that find the same outcome agree. Two different ones are a fault that must show.
             settled = current.settled and (target in OPEN or target is current.state)
             resolving = current.state in ARRIVED and target is IntentState.SENT
             if settled or resolving or changes.get("expected") is not None:
@@ -390,6 +393,7 @@ def is_transient(answer: Envelope) -> bool:
     answer : Envelope
         The venue's response.
     """
+    # Of a proxy, too, whose body has no code of the venue.
     if answer.code == errors.RateLimited.code or answer.reply.status == 429:
         return True
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
@@ -454,6 +458,7 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
         f"{name} {given}"
         for item, ids in zip(echoed, asked, strict=False)
         for name, given in ((name, parse_id(item.get(name))) for name in ids)
+        # An answer may leave ids out. It may not have others.
         if given is not None and given != ids[name]
     ]
     if asked and results and len(results) != len(asked):

@@ -90,6 +90,7 @@ class ParentRunner:
             number = next(one for one in range(now_ms, now_ms + 10**6) if f"{PREFIX}{one}" not in known)
             environment = self._delivery.environment.label
             plan = Plan(f"{PREFIX}{number}", environment, account, vault, now_ms, twap, now_ms, self._owner)
+            # Recorded before the first child is placed, so that a crash leaves nothing that is not shown.
             if not self._delivery.ledger.note(plan.id, None, plan.dump()):
                 raise ToolkitError(f"parent order {plan.id} exists already")
             self._slice(plan, first)
@@ -116,6 +117,7 @@ class ParentRunner:
             self._delivery.require_confirmation({"type": "resume", "parent order": words})
         now_ms = self.now_ms()
         with self._lock:
+            # The former owner finds itself replaced before its next child: see `_change`.
             if self._change(id, lambda one: replace(one, owner=self._owner, due_ms=now_ms)) is None:
                 raise InputError(f"{id} has ended", field="id", rule="not ended", value=self.plan(id).state)
             self._due[id] = now_ms
@@ -131,6 +133,7 @@ class ParentRunner:
             Id of the parent order.
         """
         with self._lock:
+            # Before the outcome of children is queried, which takes time in which another could be placed.
             self._change(id, lambda one: replace(one, state=CANCELED))
             self._settle(self.plan(id))
             return self._watch(id)
@@ -188,6 +191,7 @@ class ParentRunner:
         is_mine = plan.id in self._due and plan.owner == self._owner
         if plan.state != RUNNING or is_mine:
             return plan.state
+        # Another process can't be asked whether it lives. One that is late is taken for dead.
         return RUNNING if plan.owner and self.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED
 
     def check_clock(self) -> None:
@@ -229,6 +233,7 @@ class ParentRunner:
             self._closed, thread = True, self._thread  # which the thread resets when it ends
             self._awake.notify()
         if thread is not None and thread is not threading.current_thread():
+            # A child on its way may still be waiting for its outcome.
             thread.join(STOP_SECONDS)
         for id in list(self._due):
             with suppress(ToolkitError):  # a ledger that is gone; what it held is overdue for whoever finds it
@@ -238,6 +243,7 @@ class ParentRunner:
     def _work(self, id: str) -> None:
         try:
             plan = self._settle(self.plan(id))
+            # Read again after the outcome of earlier children: their rest is added to this one.
             if plan.state == RUNNING and plan.owner == self._owner and plan.done < plan.twap.slices:
                 self._slice(plan)
             self._watch(id)
@@ -282,6 +288,7 @@ class ParentRunner:
             reason = str(error)
             self._change(plan.id, lambda one: one.advanced(now_ms, None, reason), plan)
             return
+        # The slice is claimed in the ledger before it is sent: of two sessions only one gets it.
         if self._change(plan.id, lambda one: one.advanced(now_ms, child), plan) is None or prepared is None:
             return  # taken over or cancelled meanwhile
         try:
@@ -345,6 +352,7 @@ class ParentRunner:
             if expected is not None and (plan.owner, plan.done) != (self._owner, expected.done):
                 return None
             after = change(plan)
+            # Compare and set: another process may have changed the entry since it was read.
             if self._delivery.ledger.note(id, text, after.dump()):
                 return after
 
@@ -371,6 +379,7 @@ class ParentRunner:
                     return
                 left = (due_ms - self.now_ms()) / 1000
                 if left > 0:
+                    # Not until it is due: an advance of the venue or a faster clock may bring that forward.
                     self._awake.wait(min(left, POLL_SECONDS))
                     continue
             self.ring()

@@ -121,8 +121,10 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
     candles = _unique([cached, *(received for _, received in answers)])
     if cache is not None and not request.exact:
         now_ms: int = yield Now()  # known better after the answers than before them
+        # The earlier of both times: a candle that closed during the read may have been read before.
         closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
         now_covered = merged([*covered, (begin, min(end, closed_ms))])
+        # An incomplete answer must not be remembered as all that there is.
         if now_covered != covered and not said:
             closed = candles[candles["time"] < _timestamp(closed_ms)]
             cache.store(request.symbol, request.interval_s, closed, now_covered)
@@ -222,6 +224,7 @@ def _fetch(
     """
     answers: list[tuple[bytes, pd.DataFrame]] = []
     outside = 0
+    # A stack, so that the parts of a window that was cut off are read next, in the order of time.
     left = [gap for gap in reversed(gaps) if gap[0] < gap[1]]
     spent = Spent(request.budget, (yield Elapsed()))
     while left:
@@ -234,6 +237,7 @@ def _fetch(
         progress.add(len(received))
         first, last = _covered(received, begin, stop, request)
         outside += len(received) > 0 and first == last
+        # An answer without any candle of its window ends that window, or it would be asked for forever.
         first, last = (begin, stop) if first == last else (first, last)
         left += [gap for gap in ((last, end), (begin, first)) if gap[0] < gap[1]]
         spent.add((last - first) // request.interval_ms)
@@ -268,6 +272,7 @@ def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
     # Empty frames are left out because pd.concat warns about their dtypes.
     parts = [part for part in parts if len(part)] or parts[:1]
     candles = pd.concat(parts, ignore_index=True)
+    # Most reads come in order, and sorting would copy the whole frame.
     if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
         return candles
     return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
@@ -298,6 +303,7 @@ def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill:
     attrs = dict(candles.attrs)
     indexed = candles.set_index("time")
     if closed:
+        # On the venue's clock: this machine's may be ahead.
         indexed = indexed[indexed.index <= _timestamp(request.now_ms - request.interval_ms)]
     if fill and len(indexed):
         indexed = _filled(indexed, request)

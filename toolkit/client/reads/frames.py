@@ -103,6 +103,7 @@ def frame(
     """
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is Kline.declared and not exact:
+        # All or none: two ways of reading in one frame could differ in dtypes.
         fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
             candles = joined(fast)
@@ -196,8 +197,10 @@ def from_rows(
         warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out")
     make = partial(column, symbols=symbols or {}, exact=exact)
     columns, extra = _read_columns(record, objects, make, entrance=entrance, where=where)
+    # All columns together: adding them one by one would copy the frame each time.
     frame = _made(columns, len(objects))
     for wire, values in (extra | _undeclared(record, objects)).items():
+        # A venue may name a new field as we name another column.
         name = wire if wire not in frame.columns else f"{wire} (wire)"
         frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
     return frame
@@ -323,6 +326,7 @@ def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
     InputError
         For anything but a column's name.
     """
+    # A frame that was indexed before gets its column back first.
     if frame.index.name is not None:
         if frame.index.name == index:
             return frame
@@ -367,6 +371,7 @@ def _inferred_dtype(values: Sequence[Any]) -> Any:
         return "Int64"
     if kinds and kinds <= {int, float} and fits:
         return "float64"
+    # Mixed kinds have no dtype of their own, and whole numbers beyond 64 bits stay as they came.
     return {frozenset({str}): "string", frozenset({bool}): "boolean"}.get(frozenset(kinds), object)
 
 
@@ -442,6 +447,7 @@ def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any,
 
 def _floats(values: list[Any], read: Callable[[Any], Any] = door.amount, signed: bool = True) -> tuple[Any, int]:
     try:
+        # Most columns hold nothing but plain numbers. Others are read one by one below.
         numbers = np.fromiter(map(float, values), np.float64, len(values))
         # Whatever is not plain is read one by one: a price is not negative.
         if _are_plain(values) and np.isfinite(numbers).all() and (signed or (numbers >= 0).all()):
@@ -465,6 +471,7 @@ def _decimals(values: list[Any], read: Callable[[Any], Any] = door.amount, signe
     out = np.full(len(values), pd.NA, dtype=object)
     try:
         if (_SIGNED if signed else _PLAIN).issuperset("".join(values)):
+            # Digits and points alone: Decimal would also take "NaN", "1e5" and digits of other scripts.
             out[:] = list(map(Decimal, values))
             return out, 0
     except (TypeError, InvalidOperation):  # a number, none, or no number
@@ -488,6 +495,7 @@ def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     """Return UTC times. `scale` is the number of ms in a unit of the values."""
     numbers, mask, bad = _int64s(values)
+    # Beyond it pandas would overflow without an error.
     out_of_range = np.abs(numbers) > MAX_TIME // scale
     bad += int((out_of_range & ~mask).sum())
     times = (np.where(out_of_range, 0, numbers) * scale).astype("M8[ms]")
@@ -514,6 +522,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     body : bytes
         JSON text of the envelope.
     """
+    # An escape in the message, or members in another order, may hide a brace: such pages take the other way.
     head = _PREFIX.match(body)
     text = body.rstrip()
     if head is None or not text.endswith(b"]}"):
@@ -523,6 +532,7 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
         first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
         if type(first["symbolName"]) is not str or type(first["intrvl"]) is not int:
             return None
+        # Its literals refuse a row of another product or interval, so that both can be repeated instead of read.
         decoder = _kline_decoder(first["symbolName"], first["intrvl"])
         table = _decode_pieces(decoder, body, begin, end)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
@@ -553,6 +563,7 @@ def _decode_pieces(decoder: msgspec.json.Decoder[Any], body: bytes, begin: int, 
     """Return the candles in body[begin:end] as float64, one row for each of _NUMBERS."""
     parts = []
     while begin < end:
+        # Inside a text these bytes would break a piece, which can't be decoded then: the page takes the other way.
         cut = body.find(b"},{", begin + _CHUNK, end)
         stop = end if cut < 0 else cut + 1
         parts.append(_columns(decoder.decode(b"[" + body[begin:stop] + b"]")))
@@ -566,7 +577,9 @@ def _columns(rows: list[Any]) -> Any:
     In MessagePack a float is a marker and eight bytes, and everything else in a row is the same in all rows. So all
     rows have one length, and a number is at the same offset in each.
     """
+    # As MessagePack every row has the same width, so that numpy cuts out a column without a loop in Python.
     packed = msgspec.msgpack.encode(rows)
+    # The head that says how many rows follow is of a varying length, so the rows are counted from the end.
     width = len(msgspec.msgpack.encode(rows[0]))
     table = np.frombuffer(packed, np.uint8)[len(packed) - width * len(rows) :].reshape(len(rows), width)
     found = np.empty((len(_NUMBERS), len(rows)))

@@ -123,12 +123,17 @@ class PagedRead:
         began_ms: int = yield Elapsed()
         if self.rows and self.endpoint.windowed and self.end is None:
             # After an interruption: rows may have arrived since the newest one.
+            # From the newest row on, that millisecond included: others of it may have been missing.
             before, since_ms = len(self.rows), max(self._times_ms(self.rows.values()), default=self.start or 0)
             self._merge((yield from self._again(fetch, since_ms)))
             self.total = None if self.total is None else self.total + len(self.rows) - before
+        # Newest first, so a row that arrives meanwhile shifts the others to later pages, where they are known by
+        # identity.
         why = yield from self._pass(fetch, progress, began_ms)
+        # Rows such as orders change their time and with it their page: one may move past the reader unseen.
         if not why and self.endpoint.record.changing and self._parts > 1 and self._newest_ms is not None:
             why = yield from self._read_changed(fetch, self._newest_ms)
+        # Once more from the beginning: what is missing twice is not only late.
         if not why and self._is_short():
             known = set(self.rows)
             again = yield from self._again(fetch, self.start)
@@ -160,6 +165,7 @@ class PagedRead:
         """Return the rows by time and, within a millisecond, by number, newest first."""
         if not self.endpoint.windowed:
             return list(self.rows.values())
+        # Pages overlap and venues order rows of one millisecond differently from page to page.
         numbered = sorted(self.rows.items(), key=self._place, reverse=True)
         return [row for _, row in numbered]
 
@@ -173,6 +179,7 @@ class PagedRead:
             time_ms = int(row.get(self.endpoint.record.time) or 0)
         except (TypeError, ValueError, OverflowError):
             return 0
+        # A time that can't be true must not become the anchor of the next window.
         return max(0, time_ms) if time_ms <= MAX_TIME else 0
 
     def _times_ms(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
@@ -201,6 +208,7 @@ class PagedRead:
         progress.add(len(fresh))
         self._parts += bool(fresh)
         self._window |= rows.keys()
+        # A total below what was seen can't be true, so it may not end the read.
         total = self._believed(total, len(rows))
         is_complete = total is not None and len(self._window) >= total
         # Some venues report the rows of the page as the total. So a page that may have been cut off ends no read.
@@ -210,6 +218,7 @@ class PagedRead:
             self.done = yield from self._ignores_pages(fetch, total)
         oldest_ms = min(self._times_ms(fresh), default=None) if self.endpoint.windowed else None
         if oldest_ms is not None and oldest_ms != self._anchor_ms:
+            # By time, not by page number: pages shift while rows arrive, and windows don't.
             self._anchor_ms, self._page, self._window = oldest_ms, 1, set()
         else:
             # The query has no window, or all rows of the page share the anchor's millisecond.
@@ -252,9 +261,11 @@ class PagedRead:
         just as fast as it is read. Then its first page holds the new rows, and the read continues.
         """
         again, _ = yield from self._ask(fetch, 1)
+        # The list moves as fast as it is read, so that each page looks like the one before.
         if list(again) != self._last_page:
             self._repeats = 0
             return False
+        # Without a total, a round number of rows is the sign of a page that was cut off.
         self._ignored = len(again) % _ROUND == 0 if total is None else total > len(self.rows)
         return True
 
@@ -338,6 +349,7 @@ def oldest_first(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
 
 
 def _number(key: Key) -> int:
+    # Ids of one number grow with time. Others say nothing of the order.
     return int(key[0]) if len(key) == 1 and key[0].isdigit() else 0
 
 
@@ -352,4 +364,5 @@ def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> Key:
         The row, in wire names.
     """
     key = tuple(str(row.get(name, "")) for name in endpoint.record.identity)
+    # Two equal rows without an id are counted once, which the total then shows.
     return key if key and all(key) else tuple(f"{name}={row[name]}" for name in sorted(row))

@@ -96,6 +96,7 @@ def known_amount(row: Row, name: str, what: str) -> Decimal:
     BadAnswer
         Where it is missing. The error names it.
     """
+    # Missing is not 0 here: a limit on losses would take an account without equity for a lost one, or the reverse.
     if row.get(name) in (None, ""):
         raise BadAnswer(f"{what}: {name} is missing", body=str(dict(row)))
     return amount(row, name)
@@ -299,12 +300,14 @@ class Reader:
         last_ms = None if end is None else moment(end, "end", now_ms)
         if first_ms is not None and last_ms is not None and first_ms > last_ms:
             raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
+        # The same call continues an interrupted read. Another window begins its own.
         key = (name, query, str(start), str(end))  # as it was written: "7d" is another time in each call
         read = self._unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms, budget=self.budget)
         bar = Progress(endpoint.summary, progress)
         try:
             yield from self._run(read, bar)
         except ToolkitError as error:
+            # Without any rows there is nothing to continue.
             if read.rows:
                 self._keep(key, read)
                 error.add_note(f"{len(read.rows)} rows were read. The same call continues from there")
@@ -489,6 +492,7 @@ class Reader:
         genesis = Fetch("GET", ENDPOINTS["block"].path, (("blockHeight", "0"),))
         try:
             data = (yield from read(genesis, self._session._delivery.retry)).data
+        # A venue without that block is identified by its address.
         except ExchangeError:
             data = None
         found = data.get("blockHash") if isinstance(data, Mapping) else None

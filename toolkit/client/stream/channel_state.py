@@ -86,6 +86,7 @@ class ChannelState(ABC):
             why = door.fault(record, row) or self._foreign(row)
             if why:
                 self.drop(record.name, why)
+                # An older row of the same key would be shown as if it were true still.
                 self._forget(row)
                 continue
             texts = [one.wire for one in record.needed if one.kind in _WHOLE and type(row[one.wire]) is not int]
@@ -171,6 +172,7 @@ class ChannelState(ABC):
         """
         declared = RECORDS[self.channel.type]
         held = data[self.channel.key] if self.channel.key else None
+        # Most channels name their items. Candles lie in `data` itself.
         if held is not None:
             return self._admit(declared, _listed(held), self.channel.columns or None)
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
@@ -197,6 +199,7 @@ class BookState(ChannelState):
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         self._set_data(data)
         self.book.snapshot(*_levels(data["book"]))
+        # A snapshot that is crossed has mixed two moments. The topic asks for another.
         if self.book.crossed:
             raise FeedError("a crossed book")
         return [data["book"]]
@@ -318,6 +321,7 @@ class AccountState(ChannelState):
         self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_RECORDS}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
+        # An order or position that a snapshot leaves out has ended.
         self.parts = {part: {} for part in AOP_RECORDS}
         return self.increment(data, sequenced=True)
 
@@ -399,6 +403,7 @@ class AppendState(ChannelState):
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         items = self._items(data)
         if not sequenced and items:
+            # Without sequences a repetition shows only in its content, and the venue repeats recent items only.
             latest = list(islice(reversed(self.items), RECENT))
             items = [item for item in items if item not in latest and not self._was_filled(item)]
         self.items.extend(items)
@@ -409,6 +414,7 @@ class AppendState(ChannelState):
         known = {self._name(item) for item in self.items}
         new = [item for item in self._items(data) if self._name(item) not in known]
         if new:
+            # The sort is stable: items of one millisecond keep the order in which they came.
             self.items = deque(sorted([*self.items, *new], key=_time), maxlen=self.items.maxlen)
         self._filled = {self._name(item) for item in new}
         return new

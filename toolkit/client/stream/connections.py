@@ -66,6 +66,7 @@ class SocketConnection:
             url,
             open_timeout=timeout,
             close_timeout=CLOSE_SECONDS,
+            # Two keep-alives would close each other's connections: the protocol sends the venue's own pings.
             ping_interval=None,
             max_size=MAX_MESSAGE_BYTES,
             proxy=None if is_loopback(url) else True,

@@ -101,6 +101,7 @@ class Live:
         self._updates = 0
         self._closed = False
         self._seen_state = ""
+        # Last, because an event may reach the object from here on.
         client.subscribe(self, channel, fields)
         client.shell.pump()
 
@@ -157,6 +158,7 @@ class Live:
         if self.state not in LIVE or self.damaged:
             return True
         if self._topic.channel.quiet:
+            # A quiet channel sends only when something happens, so its silence is no sign.
             return not self._topic.has_data
         age = self.age_ms
         return age is None or age > self._max_silence_ms()
@@ -282,6 +284,7 @@ class Live:
 
         self._wait_for_data(timeout)
         with self._client.condition:
+            # A copy under the lock. The frame is built without it, because that takes long.
             raw = list(self._raw())
             sequence = self._topic.sequence
             noticed = list(self._topic.data.noticed.items())
@@ -398,6 +401,7 @@ class Live:
             left = end - time.monotonic()
             if left <= 0:
                 raise self._timeout_error(until, timeout)
+            # The caller waits, in its own way: a thread on the condition, a task on an event.
             yield left
 
     def _ended(self) -> bool:

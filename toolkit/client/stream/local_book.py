@@ -26,8 +26,10 @@ class _PriceKeys(dict[str, int]):
         whole, _, fraction = text.partition(".")
         if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS or len(whole) > _DIGITS or not text.isascii():
             raise FeedError(f"{text!r} in an order book is not a plain decimal number")
+        # A venue could send endless different prices.
         if len(self) >= _CACHE_SIZE:
             self.clear()
+        # Whole numbers compare faster than Decimals, and every increment compares many.
         key: int = int(whole or "0") * _SCALE + int(fraction.ljust(_DIGITS, "0"))
         self[text] = key
         return key
@@ -118,6 +120,7 @@ class LocalBook:
 
     def __init__(self) -> None:
         price_keys = _PriceKeys()
+        # Negative keys: the best bid, which is the highest, comes first as the best ask does.
         self.bids = LocalBookSide(-1, price_keys)
         self.asks = LocalBookSide(1, price_keys)
 

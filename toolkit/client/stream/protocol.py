@@ -84,6 +84,7 @@ class FeedProtocol(TopicUpdates):
             raise error.renamed(error.field.removeprefix("subscription.")) from None
         subject = channel.subject(checked)
         topic = self.topics.get(subject)
+        # A new call may be accepted: the product may be listed by now.
         if topic is None or topic.state == "refused":
             topic = self.topics[subject] = Topic(channel, checked)
             if self.phase == "open":
@@ -116,6 +117,7 @@ class FeedProtocol(TopicUpdates):
         self._set_state(topic, "closed", "closed")
         if not self.topics:
             self._unused_since_ms = now_ms
+            # Nothing is left to connect for.
             if self.phase == "waiting":
                 self.phase, self.connect_at_ms = "idle", None
 
@@ -239,6 +241,7 @@ class FeedProtocol(TopicUpdates):
             due.append(self._sent_at_ms[0] + 1000)
         for topic in self.topics.values():
             due += [topic.snapshot_due_ms, topic.retry_at_ms, topic.fill_due_ms]
+            # A shell sleeps until this time, so silence is noticed without a message.
             if topic.is_live and topic.received_ms is not None and not topic.awaiting_snapshot:
                 due.append(topic.received_ms + self.silence_ms(topic))
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
@@ -307,6 +310,7 @@ class FeedProtocol(TopicUpdates):
             Why it could not be read (default: "").
         """
         topic.filling = False
+        # The read took a while: the subscription or the connection may have ended meanwhile.
         if self.topics.get(topic.subject) is not topic or self.phase != "open":
             return
         self.needs_shell = True

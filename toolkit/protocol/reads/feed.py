@@ -251,18 +251,13 @@ def data_message(channel: Channel, kind: str, sequence: int, data: Mapping[str, 
     Parameters
     ----------
     channel : Channel
-        The channel.
+        Declaration of the channel.
     kind : str
         "snapshot" or "incremental".
     sequence : int
         Number of the message.
     data : mapping
         Its contents.
-
-    Parameters
-    ----------
-    channel : Channel
-        Declaration of the channel.
     """
     head: dict[str, Any] = {"type": kind} if channel.typed else {}
     if channel.sequenced:
