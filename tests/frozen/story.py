@@ -125,7 +125,7 @@ def _builders(trader: Session, invitee: Session, builder: Session) -> None:
     desk.register("Desk")
     for session, agent in ((invitee, 8), (trader, 3)):
         address = development.agent(agent).address
-        session.exchange.approve_agent_to_builder(address, str(builder.account), "0.0005", 3_600)
+        session.exchange.approve_agent_to_builder(address, str(builder.account), "0.0005", 86_400)
     invitee.exchange.revoke_agent_to_builder()
     desk.place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
     desk.place(orders.buy("BTCUSDC", "0.01", "30000", tp="70000"), "0.0002")

@@ -1,0 +1,32 @@
+"""The files of this folder, as the toolkit of today would write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.frozen import api, story, tables, venue
+
+FOLDER = Path(__file__).parent
+
+
+def api_file() -> dict[str, str]:
+    """Return the public interface, by the name of its file."""
+    return {"api.txt": api.text()}
+
+
+def venue_files() -> dict[str, str]:
+    """Return what comes from the story, by the names of the files."""
+    with story.told() as told:
+        found = {
+            "requests.jsonl": "".join(f"{body}\n" for body in venue.requests(told)),
+            "state.json": _lines(venue.state(told)),
+        }
+        return {**found, "tables.json": _lines(tables.tables(told))}
+
+
+def _lines(found: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each entry, and for each of its parts, so that a difference is a line."""
+    return json.dumps(found, indent=1) + "\n"

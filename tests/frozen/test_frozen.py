@@ -1,0 +1,42 @@
+"""What users have is as it was: the public interface, tables, signed requests, and a venue after a story."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+
+import pytest
+
+from tests.frozen.files import FOLDER, api_file, venue_files
+
+ADVICE = "is not what it was. If this is meant: python -m tests.frozen, and give each difference with its reason"
+SHOWN = 60
+"""Lines of a difference that are printed."""
+
+
+def check(name: str, found: str) -> None:
+    """Fail with the difference between a file and what is found today."""
+    frozen = (FOLDER / name).read_text(encoding="utf-8")
+    lines = list(unified_diff(frozen.splitlines(), found.splitlines(), "frozen", "found", n=1, lineterm=""))
+    more = [f"... and {len(lines) - SHOWN} lines more"] if len(lines) > SHOWN else []
+    assert not lines, "\n".join([f"{name} {ADVICE}", *lines[:SHOWN], *more])
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, str]:
+    return venue_files()
+
+
+def test_the_public_names_take_and_return_what_they_did() -> None:
+    check("api.txt", api_file()["api.txt"])
+
+
+def test_tables_have_the_columns_and_dtypes_that_they_had(found: dict[str, str]) -> None:
+    check("tables.json", found["tables.json"])
+
+
+def test_the_client_signs_the_same_requests(found: dict[str, str]) -> None:
+    check("requests.jsonl", found["requests.jsonl"])
+
+
+def test_the_venue_is_and_answers_the_same_after_the_same_story(found: dict[str, str]) -> None:
+    check("state.json", found["state.json"])
