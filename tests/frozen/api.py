@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 import griffe
@@ -19,15 +20,26 @@ import toolkit
 from tests import reference
 from tests.reference import pages
 
-MADE = {path for _, _, path, _ in pages.METHODS} | {"toolkit.session.AsyncSession", "toolkit.session_methods.AsyncBuilder"}
-"""Classes of sessions and their parts, which are read by `inspect`."""
+INSPECTED = ("Session", "AsyncSession", "Builder", "AsyncBuilder")
+"""Classes of the toolkit whose methods are made when they are imported."""
+PARTS = (
+    "info", "exchange", "stream", "stream.health", "intents", "parent_orders", "limits", "permissions", "products",
+    "clock",
+)  # fmt: skip
+"""Parts of a session, which users reach by these names, wherever their classes are."""
 TWINS = ("info", "exchange", "stream", "intents", "parent_orders", "limits", "permissions", "products")
-"""Parts of a session that have an awaited twin, whose class has no page."""
+"""Parts of a session that have an awaited twin."""
+KEYWORDS = ("toolkit.connecting.Sending",)
+"""Classes whose fields are keywords of a function."""
 SILENT = {
     "__init__", "__new__", "__repr__", "__str__", "__dir__", "__getattr__", "__post_init__", "__reduce__", "__copy__",
     "__deepcopy__", "__getstate__", "__setstate__", "__del__", "__init_subclass__", "__format__", "__set_name__",
 }  # fmt: skip
 """Methods that nobody calls by name or by an operator."""
+BOUND = ("self", "cls")
+"""First parameters, which nobody gives."""
+HIDDEN = re.compile(r"_|\w+Flows$")
+"""Names of a module without `__all__` that are not public. The methods of flows are those of a session."""
 VARIADIC = (griffe.ParameterKind.var_positional, griffe.ParameterKind.var_keyword)
 
 
@@ -46,16 +58,20 @@ def text() -> str:
 
 
 def _lines() -> Iterator[str]:
-    seen: dict[str, str] = {path: path for path in MADE}
+    seen: dict[str, str] = {}
+    with toolkit.connect(clock="manual") as session:
+        inspected = {f"toolkit.{name}": getattr(toolkit, name) for name in INSPECTED}
+        inspected |= {f"toolkit.Session.{part}": attrgetter(part)(session) for part in PARTS}
+        inspected |= {f"toolkit.AsyncSession.{part}": getattr(session.aio, part) for part in TWINS}
+        for name, holder in inspected.items():
+            kind = holder if isinstance(holder, type) else type(holder)
+            seen[f"{kind.__module__}.{kind.__qualname__}"] = name
+            yield from _inspected(name, kind, holder, inspected.get(name.replace("Async", "")))
     for module in ("toolkit", *(path for _, _, path in pages.MODULES)):
         yield from _exported(module, module, seen)
-    for path in MADE:
-        kind = reference.resolved(path)
-        yield from _inspected(path, kind, kind)
-    with toolkit.connect(clock="manual") as session:
-        for part in TWINS:
-            twin = getattr(session.aio, part)
-            yield from _inspected(f"toolkit.AsyncSession.{part}", type(twin), twin)
+    for path in (*(path for _, _, path, _ in pages.METHODS), *KEYWORDS):
+        if path not in seen:
+            yield from _described(path, reference.package()[path.removeprefix("toolkit.")])
 
 
 def _exported(name: str, module: str, seen: dict[str, str]) -> Iterator[str]:
@@ -65,8 +81,8 @@ def _exported(name: str, module: str, seen: dict[str, str]) -> Iterator[str]:
     seen[module] = name
     for inner, member in _public(module):
         full = f"{name}.{inner}"
-        if seen.get(member.path, full) != full:
-            yield f"alias {full}: {seen[member.path]}"
+        if member.path in seen:
+            yield from [f"alias {full}: {seen[member.path]}"] if seen[member.path] != full else []
         elif isinstance(member, griffe.Module):
             yield from _exported(full, member.path, seen)
         else:
@@ -78,7 +94,7 @@ def _public(module: str) -> Iterator[tuple[str, griffe.Object]]:
     """Yield what a module exports, or the functions and classes that it defines where it has no `__all__`."""
     home = reference.package()[module.removeprefix("toolkit.")] if module != "toolkit" else reference.package()
     for name in map(str, home.exports or home.members):
-        if name in home.members and (home.exports or (name[0] != "_" and not home.members[name].is_alias)):
+        if name in home.members and (home.exports or not (HIDDEN.match(name) or home.members[name].is_alias)):
             member = home.members[name]
             found = member.final_target if isinstance(member, griffe.Alias) else member
             if home.exports or found.is_function or found.is_class:
@@ -105,19 +121,39 @@ def _described(name: str, member: griffe.Object) -> Iterator[str]:
         yield f"{kind} {name}: {_plain(member.annotation)}"
 
 
-def _inspected(name: str, kind: type, holder: object) -> Iterator[str]:
-    """Yield the lines of a class and of its public members, as they are when it was imported."""
+def _inspected(name: str, kind: type, holder: object, sync: object) -> Iterator[str]:
+    """Yield the lines of a class and of its public members, as they are when it was imported.
+
+    The parameters of an awaited method are left out where they are those of its twin, `sync`.
+    """
     yield f"class {name}"
     for inner in filter(_is_shown, dir(holder)):
         found = inspect.getattr_static(kind, inner, None) or getattr(holder, inner)
         if isinstance(found, property):
             yield f"property {name}.{inner}: {_plain(inspect.signature(found.fget).return_annotation)}"
         elif callable(found) and getattr(found, "__module__", "").startswith("toolkit"):
-            signature = inspect.signature(found)
-            parameters = [_given(each) for each in signature.parameters.values()]
-            yield _line("function", f"{name}.{inner}", parameters, _plain(signature.return_annotation))
+            parameters, returns = _called(found)
+            twin = getattr(sync, inner, None) if sync is not holder else None
+            if twin is not None and _called(twin)[0] == parameters:
+                yield f"function {name}.{inner}(...) -> {returns}"
+            else:
+                yield _line("function", f"{name}.{inner}", parameters, returns)
         elif inner[:2] != "__":
             yield f"attribute {name}.{inner}"
+
+
+def _called(call: Callable[..., object]) -> tuple[list[Parameter], str]:
+    """Return the parameters of a function or method, and what it returns."""
+    signature = inspect.signature(call)
+    given = [
+        Parameter(one.name, one.kind.description, _plain(one.annotation), _shown_default(one.default))
+        for one in signature.parameters.values()
+    ]
+    return given[given[:1] != [] and given[0].name in BOUND :], _plain(signature.return_annotation)
+
+
+def _shown_default(value: object) -> str | None:
+    return None if value is inspect.Parameter.empty else re.sub(r"<function (\S+).*>", r"\1", repr(value))
 
 
 def _is_shown(name: str) -> bool:
@@ -126,8 +162,9 @@ def _is_shown(name: str) -> bool:
 
 def _is_made(member: griffe.Class) -> bool:
     """Whether the toolkit makes its objects, so that nobody calls the class."""
-    kind = reference.resolved(member.path)
-    return issubclass(kind, (*reference.MADE, BaseException)) or "Made by" in (kind.__doc__ or "")
+    made = {f"{kind.__module__}.{kind.__qualname__}" for kind in reference.MADE}
+    said = member.docstring is not None and "Made by" in member.docstring.value
+    return said or member.module.path == "toolkit.errors" or any(base.path in made for base in member.mro())
 
 
 def _declared(call: griffe.Function | griffe.Class) -> list[Parameter]:
@@ -138,13 +175,9 @@ def _declared(call: griffe.Function | griffe.Class) -> list[Parameter]:
             _plain(one.annotation),
             None if one.default is None or one.kind in VARIADIC else _plain(one.default),
         )
-        for one in call.parameters
+        for number, one in enumerate(call.parameters)
+        if number or one.name not in BOUND
     ]
-
-
-def _given(one: inspect.Parameter) -> Parameter:
-    default = None if one.default is one.empty else re.sub(r"<function (\S+).*>", r"\1", repr(one.default))
-    return Parameter(one.name, one.kind.description, _plain(one.annotation), default)
 
 
 def _plain(value: object) -> str:

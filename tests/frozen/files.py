@@ -27,6 +27,11 @@ def venue_files() -> dict[str, str]:
         return {**found, "tables.json": _lines(tables.tables(told))}
 
 
-def _lines(found: Mapping[str, Any]) -> str:
-    """Return JSON with a line for each entry, and for each of its parts, so that a difference is a line."""
-    return json.dumps(found, indent=1) + "\n"
+def _lines(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return JSON with a line for each part of each entry, so that a difference is a line."""
+    entries = (
+        f" {json.dumps(name)}: {{\n"
+        + ",\n".join(f"  {json.dumps(part)}: {json.dumps(of)}" for part, of in parts.items())
+        for name, parts in found.items()
+    )
+    return "{\n" + "\n },\n".join(entries) + "\n }\n}\n"

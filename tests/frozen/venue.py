@@ -18,18 +18,16 @@ def requests(story: Story) -> list[str]:
     return [body.decode() for body in bodies if body is not None]
 
 
-def state(story: Story) -> dict[str, Any]:
+def state(story: Story) -> dict[str, dict[str, str]]:
     """Return the hash of the state, and that of the answers to each query, with which a layout may be told from a rule.
 
     The answers are the bytes that came over the wire, for all sessions.
     """
     known = given(story)
     answers = {name: _digest(story, name, known) for name in queries(story.trader)}
-    return {"state": story.venue.control.state_hash(), "answers": answers}
+    return {"venue": {"state": story.venue.control.state_hash()}, "answers": answers}
 
 
 def _digest(story: Story, name: str, known: Mapping[str, Any]) -> str:
-    pages = b"\n".join(
-        page for session in story.sessions for page in read(name, known, session)().attrs["raw"].pages
-    )
+    pages = b"\n".join(page for session in story.sessions for page in read(name, known, session)().attrs["raw"].pages)
     return hashlib.sha256(pages).hexdigest()[:DIGITS]
