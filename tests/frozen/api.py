@@ -8,6 +8,7 @@ and are written as `ast` writes them, so that quotes and line breaks do not matt
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,18 +18,13 @@ from typing import NamedTuple
 import griffe
 
 import toolkit
-from tests import reference
+from tests import reference, surface
 from tests.reference import pages
 
 INSPECTED = ("Session", "AsyncSession", "Builder", "AsyncBuilder")
 """Classes of the toolkit whose methods are made when they are imported."""
-PARTS = (
-    "info", "exchange", "stream", "stream.health", "intents", "parent_orders", "limits", "permissions", "products",
-    "clock",
-)  # fmt: skip
-"""Parts of a session, which users reach by these names, wherever their classes are."""
-TWINS = ("info", "exchange", "stream", "intents", "parent_orders", "limits", "permissions", "products")
-"""Parts of a session that have an awaited twin."""
+PARTS = [part for part in (*surface.PARTS, *surface.GROUPS) if not part.startswith("venue")]
+"""Parts of a session, which users reach by these names, wherever their classes are. A venue's methods are declared."""
 KEYWORDS = ("toolkit.connecting.Sending",)
 """Classes whose fields are keywords of a function."""
 SILENT = {
@@ -62,7 +58,10 @@ def _lines() -> Iterator[str]:
     with toolkit.connect(clock="manual") as session:
         inspected = {f"toolkit.{name}": getattr(toolkit, name) for name in INSPECTED}
         inspected |= {f"toolkit.Session.{part}": attrgetter(part)(session) for part in PARTS}
-        inspected |= {f"toolkit.AsyncSession.{part}": getattr(session.aio, part) for part in TWINS}
+        for part in PARTS:
+            twin = attrgetter(part)(session.aio)
+            if type(twin) is not type(inspected[f"toolkit.Session.{part}"]):
+                inspected[f"toolkit.AsyncSession.{part}"] = twin
         for name, holder in inspected.items():
             kind = holder if isinstance(holder, type) else type(holder)
             seen[f"{kind.__module__}.{kind.__qualname__}"] = name
@@ -82,7 +81,8 @@ def _exported(name: str, module: str, seen: dict[str, str]) -> Iterator[str]:
     for inner, member in _public(module):
         full = f"{name}.{inner}"
         if member.path in seen:
-            yield from [f"alias {full}: {seen[member.path]}"] if seen[member.path] != full else []
+            if full.removeprefix("toolkit.") not in INSPECTED:
+                yield f"alias {full}: {seen[member.path]}"
         elif isinstance(member, griffe.Module):
             yield from _exported(full, member.path, seen)
         else:
@@ -93,14 +93,14 @@ def _exported(name: str, module: str, seen: dict[str, str]) -> Iterator[str]:
 def _public(module: str) -> Iterator[tuple[str, griffe.Object]]:
     """Yield what a module exports, or the functions and classes that it defines where it has no `__all__`."""
     home = reference.package()[module.removeprefix("toolkit.")] if module != "toolkit" else reference.package()
-    for name in map(str, home.exports or home.members):
-        if name in home.members and (home.exports or not (HIDDEN.match(name) or home.members[name].is_alias)):
-            member = home.members[name]
-            found = member.final_target if isinstance(member, griffe.Alias) else member
-            if home.exports or found.is_function or found.is_class:
-                yield name, found
-        elif home.exports:
-            raise LookupError(f"{module} exports {name}, which its source does not name")
+    exported = getattr(importlib.import_module(module), "__all__", None)
+    for name in exported or home.members:
+        member = home.members[name]
+        if exported is None and (HIDDEN.match(name) or member.is_alias):
+            continue
+        found = member.final_target if isinstance(member, griffe.Alias) else member
+        if exported is not None or found.is_function or found.is_class:
+            yield name, found
 
 
 def _described(name: str, member: griffe.Object) -> Iterator[str]:
@@ -201,4 +201,6 @@ def _line(kind: str, name: str, parameters: Iterable[Parameter], returns: str) -
             shown.append("/")
         before = one.kind
         shown.append(f"{stars}{one.name}: {one.annotation}{'' if one.default is None else f' = {one.default}'}")
+    if before == "positional-only":
+        shown.append("/")
     return f"{kind} {name}({', '.join(shown)}) -> {returns}"

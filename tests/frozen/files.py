@@ -29,9 +29,8 @@ def venue_files() -> dict[str, str]:
 
 def _lines(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Return JSON with a line for each part of each entry, so that a difference is a line."""
-    entries = (
-        f" {json.dumps(name)}: {{\n"
-        + ",\n".join(f"  {json.dumps(part)}: {json.dumps(of)}" for part, of in parts.items())
-        for name, parts in found.items()
-    )
+    entries = []
+    for name, parts in found.items():
+        lines = ",\n".join(f"  {json.dumps(part)}: {json.dumps(of)}" for part, of in parts.items())
+        entries.append(f" {json.dumps(name)}: {{\n{lines}")
     return "{\n" + "\n },\n".join(entries) + "\n }\n}\n"

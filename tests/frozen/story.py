@@ -1,4 +1,4 @@
-"""A short fixed story on a local venue: every action is sent, every kind of order, funding is paid, one is liquidated."""
+"""A short fixed story on a local venue: every action, every kind of order, payments of funding and a liquidation."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ TABLES = (
     "funding_rates", "fee_rates", "positions", "orders", "fills", "wallet_balances", "intents", "parent_orders",
     "permissions", "what_if",
 )  # fmt: skip
-"""Tables of a session, and its parts with a table for each method."""
+"""Tables of a session, besides those of `session.info`."""
 ARGUMENTS: dict[str, Any] = {
     "symbol": "BTCUSDC", "interval": "1h", "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T12:00:00Z", "height": 1,
     "agent_name": "toolkit", "shock": "-0.1",
@@ -58,8 +58,8 @@ NONE: dict[str, dict[str, Any]] = {
 def dtype_of(values: pd.Series[Any] | pd.Index[Any]) -> str:
     """Return a dtype as all supported versions of pandas write it.
 
-    The texts of research are `object` before pandas 3 and `str` since, and times of which the toolkit leaves the unit to
-    pandas have ns and us. An empty `object` column does not say of what.
+    Before pandas 3 the texts of research are `object`, since then `str`. Where the toolkit leaves the unit of times to
+    pandas, it is ns before, us since. An empty column of objects does not say of what.
     """
     if str(values.dtype) not in ("object", "str"):
         return re.sub(r"\[(us|ns)\b", "[us or ns", str(values.dtype))
