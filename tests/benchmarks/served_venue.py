@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..environments import LOCAL, environment
-from ..session import connect
-from ..venue import development
-from ..wallet import Wallet
+from toolkit.environments import LOCAL, environment
+from toolkit.session import connect
+from toolkit.venue import development
+from toolkit.wallet import Wallet
+
 from . import Measurement
 from .signed_orders import approval, order, order_item
 
 if TYPE_CHECKING:
-    from ..venue.engine.commands import Command
+    from toolkit.venue.engine.commands import Command
 
 CLIENTS = 30
 ORDERS = 40
@@ -213,8 +214,8 @@ def _sync_ms(folder: Path) -> float:
 
 def _main(slower_ms: str, *arguments: str) -> int:
     """Run a command of the toolkit as on a disk whose syncs take so much longer."""
-    from ..__main__ import main
-    from ..venue.lab.journal import Journal
+    from toolkit.__main__ import main
+    from toolkit.venue.lab.journal import Journal
 
     append = Journal.append
 

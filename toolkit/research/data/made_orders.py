@@ -12,9 +12,9 @@ from random import Random
 
 import numpy as np
 
-from ..research.data.event_array import EVENT, Kind
-from ..research.data.events import Events
-from ..venue.clocks import MANUAL_START
+from ...venue.clocks import MANUAL_START
+from .event_array import EVENT, Kind
+from .events import Events
 
 EVENTS_PER_S = 20.0
 TAKERS = 0.06
