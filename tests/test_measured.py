@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import Measurement, tables
+from tests.benchmarks import Measurement
+from tests.benchmarks.tables import number, peer, target
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "measured"
@@ -36,8 +37,8 @@ def cells_of(record: dict[str, Any]) -> list[list[str]]:
 
 
 def _cells(row: Measurement) -> list[str]:
-    value = tables.number(row.value, row.unit) if row.ratio is None else tables.peer(row)
-    return [row.name, value + (" (missed)" if row.met is False else ""), tables.target(row), row.note]
+    value = number(row.value, row.unit) if row.ratio is None else peer(row)
+    return [row.name, value + (" (missed)" if row.met is False else ""), target(row), row.note]
 
 
 def text_of(rows: Sequence[Sequence[str]]) -> str:

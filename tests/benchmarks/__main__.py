@@ -1,4 +1,4 @@
-"""The benchmarks as a table and as JSON, with how far each is from its target: `python -m tests.benchmarks [NAME …]`."""
+"""The benchmarks as a table and as JSON, each beside its target: `python -m tests.benchmarks [NAME …]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first seconds after a look at the book: what its best queues show, measured alike on recordings and simulations."""
+"""The first seconds after a look at the book: what its best queues show, in recordings and simulations alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .own_orders import simulated
 
 LAGS_MS = (100, 1_000, 3_000, 10_000, 60_000)
 """Times after a taker order at which the mid is looked at."""
-_SECOND, _MINUTE, _HOUR = 1_000, 60_000, 3_600_000
+_SECOND, _HOUR = 1_000, 3_600_000
 
 
 def watched(core: Core, code: int, lasting_ms: int) -> Tape:

@@ -1,4 +1,4 @@
-"""Measurements as text: the table that `python -m tests.benchmarks` prints, and the cells of those in README and docs."""
+"""Measurements as text: the table of `python -m tests.benchmarks`, and the cells of those in README and docs."""
 
 from __future__ import annotations
 

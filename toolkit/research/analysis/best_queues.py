@@ -36,6 +36,8 @@ class Tape(NamedTuple):
         Best ask from each time on.
     bid_sizes : array of float64
         Value at the best bid from each time on.
+    ask_sizes : array of float64
+        Value at the best ask from each time on.
     order_times : array of int64
         Times of taker orders, in ms.
     order_sides : array of int64
@@ -49,7 +51,6 @@ class Tape(NamedTuple):
     asks: Any
     bid_sizes: Any
     ask_sizes: Any
-    """Best prices, and the value there, from each of `times` on."""
     order_times: Any
     order_sides: Any
     order_values: Any
@@ -63,6 +64,11 @@ class Tape(NamedTuple):
             The times, in ms.
         before : bool, optional
             Whether to leave out a change at that instant (default: False).
+
+        Returns
+        -------
+        array of int64
+            Places in `times`, 0 for what is before the first of them.
         """
         return np.maximum(np.searchsorted(self.times, times, side="left" if before else "right") - 1, 0)
 
@@ -87,6 +93,11 @@ def recorded(path: str | Path) -> Tape:
     ----------
     path : str or Path
         File, folder or pattern of the recording.
+
+    Returns
+    -------
+    Tape
+        Best prices and taker orders of the recording.
 
     Raises
     ------
@@ -137,6 +148,16 @@ def auc(score: Any, rises: Any) -> float:
         Values of the feature.
     rises : array of bool
         Whether the price rose after each.
+
+    Returns
+    -------
+    float
+        The area, 0 to 1. 0.5 is no information.
+
+    Examples
+    --------
+    >>> auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, False, True, True]))
+    0.875
     """
     _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
     ranks, ups = (np.cumsum(counts) - (counts - 1) / 2)[place], int(rises.sum())
@@ -152,6 +173,11 @@ def predictors(tape: Tape, every_ms: int) -> dict[str, float]:
         Observations of one product.
     every_ms : int
         Step of the grid, in ms.
+
+    Returns
+    -------
+    dict of str to float
+        Feature → area under its curve, that of the imbalance also for the move within 5 s.
     """
     grid = np.arange(tape.times[0] + EDGE_MS, tape.times[-1] - EDGE_MS, every_ms)
     now, mids, imbalances = tape.at(grid), tape.mids, tape.imbalances
