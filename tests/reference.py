@@ -48,7 +48,6 @@ FLOORS = {
     "client/reads": 95,
     "client/stream": 95,
     "stored": 95,
-    "benchmarks": 95,
     # research and what it draws
     "exchanges": 95,
     "gym": 95,

@@ -77,7 +77,7 @@ LAYERS = {
     "protocol": ("documents", "reads", "*"),
     "": (
         "cli",
-        "benchmarks testing magics",
+        "testing magics",
         "report classroom learn gym",
         "widgets",
         "research plots",
@@ -97,7 +97,6 @@ LOADED_BY_NAME = {"__init__", "__main__"}
 TABLES = {
     "": "toolkit",
     "__main__": "toolkit.cli",
-    "cli.bench": "toolkit.benchmarks",
     "gym": "toolkit.gym",
     "research": "toolkit.research",
     "research.data": "toolkit.research.data",
@@ -105,7 +104,7 @@ TABLES = {
     "venue.engine.registry": "toolkit.venue",
 }
 """Modules that may load others by a table of names → package of these names. No other gives a string to import_module:
-a package's table holds its own public names, and the rest are tables of commands, benchmarks and rules."""
+a package's table holds its own public names, and the rest are tables of commands and rules."""
 
 REGISTRIES = {"venue.engine.registry"}
 """Tables of modules that register what they define when they are loaded; only their names are known here."""
@@ -258,8 +257,8 @@ def test_a_room_has_one_purpose_and_three_to_twelve_files(room: str) -> None:
 def test_tests_mirror_the_rooms() -> None:
     tests = ROOT.parent / "tests"
     for room in ROOMS:
-        # Measured, not promised. Tried by the tests of feed and client. Declarations, tried by those of their room.
-        if room not in {"benchmarks", "venue/served", "protocol/reads/info", "protocol/reads/channels"}:
+        # Tried by the tests of feed and client. Declarations, tried by those of their room.
+        if room not in {"venue/served", "protocol/reads/info", "protocol/reads/channels"}:
             assert (tests / room / "__init__.py").exists(), f"there are no tests/{room}"
 
 

@@ -1,7 +1,7 @@
 """Each table of measurements in README and docs is a record of docs/measured, so that no number is changed by hand.
 
 A comment `<!-- measured: NAME -->` stands above such a table, and docs/measured/NAME.json has its numbers: what
-`toolkit bench NAME --json` wrote, or "how" they were measured with "columns" and "rows" of text.
+`python -m tests.benchmarks NAME --json` wrote, or "how" they were measured with "columns" and "rows" of text.
 `python -m tests.test_measured` writes the tables again from the records.
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.benchmarks import Measurement
-from toolkit.cli import bench
+from tests.benchmarks import Measurement
+from tests.benchmarks.tables import number, peer, target
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "measured"
@@ -37,8 +37,8 @@ def cells_of(record: dict[str, Any]) -> list[list[str]]:
 
 
 def _cells(row: Measurement) -> list[str]:
-    value = bench._number(row.value, row.unit) if row.ratio is None else bench._peer(row)
-    return [row.name, value + (" (missed)" if row.met is False else ""), bench._target(row), row.note]
+    value = number(row.value, row.unit) if row.ratio is None else peer(row)
+    return [row.name, value + (" (missed)" if row.met is False else ""), target(row), row.note]
 
 
 def text_of(rows: Sequence[Sequence[str]]) -> str:

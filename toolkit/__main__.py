@@ -24,7 +24,6 @@ COMMANDS = {
     "sign": "sign unsigned requests, one JSON per line",
     "verify": "print the signer of signed requests, one JSON per line",
     "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",
-    "bench": "run the benchmarks",
 }
 """Command → one line of help. Each lives in toolkit/cli/<command>.py: `configure(parser)` and `run(args) -> int`."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import equal_fills, event_backtests
 from tests.research.backtesting.events.recorded import random_market
-from toolkit.benchmarks import equal_fills, event_backtests
 from toolkit.research.data.events import Events
 
 KNOWN = Path(__file__).with_name("hftbacktest_fills.json")

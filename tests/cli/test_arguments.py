@@ -53,7 +53,6 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
         "agent_key_env": "TOOLKIT_AGENT_KEY", "master_key_env": "TOOLKIT_MASTER_KEY", "account": None,
         "capture": None, "duration": 60.0, "timeout": 5.0,
     }),
-    ("bench", {"only": [], "json": None, "seeds": (), "recording": None}),
 ]  # fmt: skip
 GIVEN: list[tuple[str, dict[str, Any]]] = [
     ("quickstart --seed 8 --plot x.png --no-plot", {"seed": 8, "plot": Path("x.png"), "no_plot": True}),
@@ -93,8 +92,6 @@ GIVEN: list[tuple[str, dict[str, Any]]] = [
       "master_key_env": "M"}),
     ("doctor --account x --capture f --duration 2.5 --timeout 0.5",
      {"account": "x", "capture": Path("f"), "duration": 2.5, "timeout": 0.5}),
-    ("bench signing books --json - --seeds 1 2 --recording p",
-     {"only": ["signing", "books"], "json": "-", "seeds": [1, 2], "recording": "p"}),
 ]  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def test_each_line_is_answered_before_the_next_one_is_read() -> None:
 
 
 def test_an_error_of_a_command_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "nonsense"]) == 2
-    assert capsys.readouterr().err.startswith("toolkit bench: no benchmark named nonsense. There are signing, ")
-    assert main(["bench", "startup", "--json", "/no/such/folder/rows.json"]) == 2
-    assert "toolkit bench: [Errno 2]" in capsys.readouterr().err
+    assert main(["record", "nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("toolkit record: environment 'nonsense' is not known. ")
+    assert main(["export", "/no/such/folder/notebook.ipynb"]) == 2
+    assert capsys.readouterr().err.startswith("toolkit export: [Errno 2]")

@@ -1,9 +1,7 @@
-"""What bench, grade, learn, lab and export print and write."""
+"""What grade, learn, lab and export print and write."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,90 +11,7 @@ import pandas as pd
 import pytest
 
 from toolkit.__main__ import main
-from toolkit.benchmarks import MODULES, Measurement, client_speed, market_realism
-from toolkit.cli import aligned, bench, export, grade, lab, wrapped
-
-ROWS = [
-    Measurement("plain", 1234.5, "ms"),
-    Measurement("high", 20_000, "orders/s", 10_000, aim=40_000),
-    Measurement("low", 0.51234, "ms", 0.5, better="lower", note="one core"),
-    Measurement("ratio", 12.3456, "ms", 2, measure="ratio", peer="pandas", ratio=3.0, note="best of 5"),
-    Measurement("range", 0.25, "", 0.1, most=0.3),
-    Measurement("beyond", 0.35, "bp", 0.1, most=0.3),
-    Measurement("aside", 3, "", note="no target"),
-]
-TABLE = """\
-what    measured         against its peer  target
----------------------------------------------------------------------------------------------------
-plain   1,234 ms
-high    20,000 orders/s                    ≥ 10,000 orders/s (aim 40000)  met, 2.00 of the target
-low     0.512 ms                           ≤ 0.5 ms                       MISSED, 0.98 of the target: one core
-ratio   12.3 ms          3.00 × pandas     ≥ 2 ×                          met, 1.50 of the target: best of 5
-range   0.25                               0.1 to 0.3                     met
-beyond  0.35 bp                            0.1 to 0.3 bp                  MISSED
-aside   3                                                                 no target"""
-
-
-def test_a_table_of_benchmarks_shows_value_peer_target_and_distance() -> None:
-    head, line, *rows = bench.table(ROWS).splitlines()
-    wanted, _, *others = TABLE.splitlines()
-    assert (head, rows) == (wanted, others)
-    assert line == "-" * len(head)
-
-
-@pytest.mark.parametrize(("rows", "code"), [(ROWS, 1), (ROWS[:2], 0), (ROWS[:1], 0)])
-def test_a_missed_target_is_exit_code_1(
-    rows: list[Measurement], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(client_speed, "measure_startup", lambda: rows)
-    assert main(["bench", "startup"]) == code
-    assert capsys.readouterr() == (bench.table(rows) + "\n", "measuring startup …\n")
-
-
-@pytest.mark.parametrize("place", ["-", "rows.json"])
-def test_benchmarks_are_written_as_json(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(client_speed, "measure_startup", lambda: ROWS[2:4])
-    main(["bench", "startup", "--json", place])
-    out = capsys.readouterr().out
-    text = out if place == "-" else Path(place).read_text(encoding="utf-8")
-    assert text.endswith("}\n")
-    assert (out == bench.table(ROWS[2:4]) + "\n") == (place != "-")
-    written = json.loads(text)
-    assert list(written["machine"]) == ["python", "system", "processor"]
-    assert [row["name"] for row in written["rows"]] == ["low", "ratio"]
-    assert written["rows"][0] == {
-        "name": "low", "value": 0.51234, "unit": "ms", "target": 0.5, "better": "lower", "measure": "value", "peer": "",
-        "ratio": None, "aim": None, "note": "one core", "most": None, "met": False, "distance": 0.5 / 0.51234,
-    }  # fmt: skip
-
-
-def test_the_market_benchmark_gets_its_seeds_and_recording_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(market_realism, "measure_market", lambda **given: seen.append(given) or ROWS[:1])
-    monkeypatch.setattr(client_speed, "measure_feed", lambda **given: seen.append(given) or ROWS[1:2])
-    assert main(["bench", "feed", "market", "--seeds", "4", "5", "--recording", "tape"]) == 0
-    assert seen == [{}, {"seeds": [4, 5], "recording": "tape"}]
-    captured = capsys.readouterr()
-    assert captured.err == "measuring feed …\nmeasuring market …\n"
-    assert captured.out == bench.table([ROWS[1], ROWS[0]]) + "\n"
-
-
-def test_all_benchmarks_run_in_order_when_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[str] = []
-
-    class Module:
-        def __getattr__(self, name: str) -> Any:
-            ran.append(name.removeprefix("measure_"))
-            return lambda **given: []
-
-    monkeypatch.setattr("importlib.import_module", lambda name: Module())
-    assert bench.run(argparse.Namespace(only=[], json=None, seeds=(), recording=None)) == 0
-    assert ran == list(MODULES)
+from toolkit.cli import aligned, export, grade, lab, wrapped
 
 
 def test_cells_are_aligned_left_or_right() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.benchmarks import client_speed as benchmark
+from tests.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames
 from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer, DataWarning

@@ -1,18 +1,13 @@
-"""What the simulated market teaches, within wide bounds; `toolkit bench market` measures it closely."""
+"""What the simulated market teaches, within wide bounds; `python -m tests.benchmarks market` measures it closely."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from toolkit.benchmarks import first_seconds, own_orders
-from toolkit.benchmarks import market_realism as measured
-from toolkit.research.data.event_array import Kind
+from tests.benchmarks import first_seconds, own_orders
+from tests.benchmarks import market_realism as measured
 from toolkit.venue.engine.commands import Advance
-
-from ...research.backtesting.events.recorded import random_market
 
 
 @pytest.fixture(scope="module")
@@ -100,24 +95,3 @@ def test_quotes_are_filled_by_takers_and_the_naive_one_is_filled_when_it_is_wron
 def test_a_sane_quote_neither_always_earns_nor_always_loses() -> None:
     profits = [own_orders.run(own_orders.sane, seed, 0.25, 100).profit_bp for seed in range(1, 9)]
     assert min(profits) < 0 < max(profits)
-
-
-def test_the_tape_of_a_recorded_book_has_both_sides_and_all_that_was_traded(tmp_path: Path) -> None:
-    events = random_market(1, seconds=60)
-    events.save(tmp_path / "events.parquet")
-    tape = first_seconds.recorded(tmp_path / "events.parquet")
-    trades = events.of(Kind.TRADE)
-    assert (tape.asks > tape.bids).all()
-    assert tape.order_values.sum() == pytest.approx((trades["price"] * trades["quantity"]).sum())
-    assert (tape.bid_sizes > 0).all()
-    assert (tape.ask_sizes > 0).all()
-
-
-def test_the_area_under_the_curve_counts_pairs_and_ties_half() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        score, rises = rng.integers(0, 5, 30), rng.random(30) < 0.5
-        ups, downs = score[rises], score[~rises]
-        if len(ups) and len(downs):
-            pairs = np.sign(ups[:, None] - downs[None, :])
-            assert first_seconds.auc(score, rises) == pytest.approx((pairs.mean() + 1) / 2)

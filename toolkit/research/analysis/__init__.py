@@ -1,1 +1,1 @@
-"""Analysis of a run: results, metrics, sweeps, splits and reports."""
+"""Analysis of runs and recordings: results, metrics, sweeps, splits, reports, and what the best queues show."""

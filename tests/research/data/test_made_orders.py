@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolkit.benchmarks.made_orders import single_orders
 from toolkit.research import data
 from toolkit.research.data.event_array import Kind
+from toolkit.research.data.made_orders import single_orders
 from toolkit.research.data.order_books import BookUpdates, has_single_orders, with_levels
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..session import connect
+from toolkit.session import connect
+
 from . import Measurement, processor_seconds
 
 STEPS = 2_000
@@ -18,7 +19,7 @@ DEPTH = 5
 
 def measure_gym() -> list[Measurement]:
     """Measure steps of 1 s (observe book, position and equity, act, let time pass) that hold, and that always trade."""
-    from ..gym import TradingEnv
+    from toolkit.gym import TradingEnv
 
     rows = []
     for name, trading in (("that hold", False), ("that trade each time", True)):

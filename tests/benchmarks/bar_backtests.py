@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..research import Strategy, backtest, sweep, vectorised, vectorised_many
-from ..research.indicators import SMA, Cross
+from toolkit.research import Strategy, backtest, sweep, vectorised, vectorised_many
+from toolkit.research.indicators import SMA, Cross
+
 from . import Measurement, seconds
 
 BARS = 45_031

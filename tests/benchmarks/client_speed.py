@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from ..client.reads.frames import frame
-from ..client.stream.local_book import LocalBook
-from ..protocol.reads.info_queries import ENDPOINTS
+from toolkit.client.reads.frames import frame
+from toolkit.client.stream.local_book import LocalBook
+from toolkit.protocol.reads.info_queries import ENDPOINTS
+
 from . import Measurement, seconds
 
 CANDLES = 100_000

@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
-from ..checks import read_order
-from ..client.io.nonce_sources import NonceSource
-from ..environments import LOCAL, TESTNET_CHAIN
-from ..products import Product
-from ..protocol import curve, envelope, signing
-from ..venue import development
-from ..venue.local import LocalVenue
-from ..venue.model.genesis import default_margin_tables, default_products
+from toolkit.checks import read_order
+from toolkit.client.io.nonce_sources import NonceSource
+from toolkit.environments import LOCAL, TESTNET_CHAIN
+from toolkit.products import Product
+from toolkit.protocol import curve, envelope, signing
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.genesis import default_margin_tables, default_products
+
 from . import Measurement, seconds
 
 ORDERS = 1_500

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..research import Strategy, backtest
-from ..research.data.event_array import MS, Kind
-from ..research.data.order_books import feed_times
+from toolkit.research import Strategy, backtest
+from toolkit.research.data.event_array import MS, Kind
+from toolkit.research.data.order_books import feed_times
+
 from . import processor_seconds
 
 EVERY_MS = 100

@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from ..venue.engine.commands import Advance, Refused
-from ..venue.engine.core import Core
-from ..venue.model.accounts import VenueAccount
-from ..venue.model.constants import IOC, POST_ONLY
-from ..venue.model.genesis import GENESIS_TIME, Genesis
-from ..venue.model.history import OrderEvent
-from ..venue.model.market import Market
-from ..venue.risk import ledger
-from ..venue.simulation.participants import TAKERS, quotes_of
-from ..venue.trading import lifecycle, placing
-from ..venue.trading.lifecycle import position_of
+from toolkit.venue.engine.commands import Advance, Refused
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.accounts import VenueAccount
+from toolkit.venue.model.constants import IOC, POST_ONLY
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.history import OrderEvent
+from toolkit.venue.model.market import Market
+from toolkit.venue.risk import ledger
+from toolkit.venue.simulation.participants import TAKERS, quotes_of
+from toolkit.venue.trading import lifecycle, placing
+from toolkit.venue.trading.lifecycle import position_of
+
 from . import Measurement
 
 IMPACT_USDC = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

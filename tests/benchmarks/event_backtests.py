@@ -13,9 +13,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ..research import data, record
-from ..research.data.loading import guess_format
-from ..session import connect
+from toolkit.research import data, record
+from toolkit.research.data.loading import guess_format
+from toolkit.session import connect
+
 from . import Measurement
 from .equal_fills import EVERY_MS, Quoting, ours, peer, setups
 

@@ -12,11 +12,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ..venue.engine.commands import ActionContext, Submit
-from ..venue.engine.core import Core
-from ..venue.model.genesis import Genesis
-from ..venue.risk import ledger
-from ..venue.trading.placing import place
+from toolkit.venue.engine.commands import ActionContext, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.risk import ledger
+from toolkit.venue.trading.placing import place
+
 from . import Measurement, processor_seconds
 from .signed_orders import order_item
 

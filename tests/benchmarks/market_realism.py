@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..protocol.signing import PrivateKey
-from ..venue.api import info_market
-from ..venue.engine.commands import Advance, Control
-from ..venue.model.constants import RATE
-from ..venue.model.market import Market
-from ..venue.simulation.participants import past_of
-from ..venue.simulation.past import candles
+from toolkit.protocol.signing import PrivateKey
+from toolkit.research.analysis.best_queues import Tape
+from toolkit.venue.api import info_market
+from toolkit.venue.engine.commands import Advance, Control
+from toolkit.venue.model.constants import RATE
+from toolkit.venue.model.market import Market
+from toolkit.venue.simulation.participants import past_of
+from toolkit.venue.simulation.past import candles
+
 from . import Measurement, own_orders, processor_seconds, seconds
-from .first_seconds import LAGS_MS, Tape, first_seconds, responses, watched
+from .first_seconds import LAGS_MS, first_seconds, responses, watched
 from .own_orders import mid_of, row, simulated
 
 DAYS = 2

@@ -12,9 +12,9 @@ from random import Random
 
 import numpy as np
 
-from ..research.data.event_array import EVENT, Kind
-from ..research.data.events import Events
-from ..venue.clocks import MANUAL_START
+from ...venue.clocks import MANUAL_START
+from .event_array import EVENT, Kind
+from .events import Events
 
 EVENTS_PER_S = 20.0
 TAKERS = 0.06
@@ -154,6 +154,16 @@ def single_orders(seed: int, seconds: float = 600, speed: float = 0.9) -> Events
         Length of the market in seconds (default: 600).
     speed : float, optional
         How far the value wanders, in ticks per square root of a second (default: 0.9).
+
+    Returns
+    -------
+    Events
+        Single orders that are added, cancelled and filled.
+
+    Examples
+    --------
+    >>> single_orders(seed=6, seconds=600).counts()
+    {'add': 6219, 'cancel': 6782, 'fill': 1601}
     """
     flow, value = _Flow(Random(seed)), float(_CENTER_TICKS)
     for side in (1, -1):
