@@ -66,7 +66,7 @@ class BookUpdates:
         place = np.empty(len(first), dtype=np.int64)
         place[order] = np.arange(len(first))
         message = place[np.cumsum(new) - 1]
-        # Within a message CLEARs come first, then bids, then asks, independent of the order of its rows.
+        # Within a message each CLEAR comes first, then bids, then asks, independent of the order of its rows.
         part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
         self.times: Integers = clock[first][order]
         self.rows: Integers = rows[first][order]
