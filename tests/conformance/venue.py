@@ -19,6 +19,7 @@ from .signing import Domain, Key, development_key, envelope, new_key
 from .statements import NotServed, NotTried, expect
 
 EXCHANGE = "/api/v1/exchange"
+SWITCHED_OFF = 40280
 AGENTS = 10
 """The agent of development account N is account N + 10."""
 
@@ -30,7 +31,10 @@ class Answer:
     status: int
     body: Any
     unserved: bool = False
-    """True if the venue says that it has no such operation, and never answered it in another way."""
+    """True if the venue says that it has no such operation, and never answered it in another way.
+
+    Also if it says that the operation is switched off, and never accepted it.
+    """
 
     @property
     def code(self) -> Any:
@@ -53,7 +57,8 @@ class Answer:
 
     def says_unserved(self) -> bool:
         """Return whether the answer is that of a venue without the operation, or with the operation switched off."""
-        return self.status in (404, 405, 501) or self.code in (40201, 40280) or "unsupported" in self.message.lower()
+        coded = self.code in (40201, SWITCHED_OFF) or "unsupported" in self.message.lower()
+        return coded or self.status in (404, 405, 501)
 
     def __str__(self) -> str:
         return f"HTTP {self.status} {json.dumps(self.body)[:240]}"
@@ -136,6 +141,8 @@ class Venue:
     """What one statement made and others use, or the exception that it raised."""
     serves: set[str] = field(default_factory=set)
     """Operations that the venue has answered."""
+    accepts: set[str] = field(default_factory=set)
+    """Operations that it has accepted."""
     _last: int = 0
 
     @cached_property
@@ -158,7 +165,11 @@ class Venue:
         """Return an answer, marked if the venue has no such operation."""
         if not answer.says_unserved():
             self.serves.add(operation)
-        return answer if operation in self.serves else replace(answer, unserved=True)
+        if answer.code == 0:
+            self.accepts.add(operation)
+        # Whoever switched an action off may still refuse a bad form or signature of it.
+        known = self.accepts if answer.code == SWITCHED_OFF else self.serves
+        return answer if operation in known or not answer.says_unserved() else replace(answer, unserved=True)
 
     def request(self, method: str, path: str, **options: Any) -> Answer:
         headers = {"content-type": "application/json"} if "content" in options else {}
