@@ -93,7 +93,7 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     asked = [read for read in fake.reads if "agent" in read]
     assert len(asked) == 1, "it is asked for once"
     assert "role=AGENT" in asked[0]
-    assert "status=1" in asked[0]
+    assert "status=ACTIVE" in asked[0]
     for masters in ((), (OTHER, MASTER)):
         with pytest.raises(WalletError, match="knows no single master of agent 0x"):
             account(*masters)
