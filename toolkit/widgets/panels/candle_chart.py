@@ -561,7 +561,9 @@ def candle_of(row: Mapping[Any, Any]) -> Candle:
     row : mapping of object to object
         Row with time, open, high, low, close and volume.
     """
-    return [_start_s(row), *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
+    volume = row.get("volume")  # a candle may come without it: None on the feed, NaN in a table
+    prices = [float(row[name]) for name in ("open", "high", "low", "close")]
+    return [_start_s(row), *prices, None if volume is None or volume != volume else float(volume)]
 
 
 def _start_s(row: Mapping[Any, Any]) -> int:

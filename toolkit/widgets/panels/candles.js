@@ -80,14 +80,14 @@ function render({ model, el }) {
       const text = (value) => priceText(value, places);
       const fills = (model.get("view").fills || []).filter((fill) => one && fill[0] === one[0]);
       const did = fills.length > 1 ? `  ${fills.length} fills` : fills.length ? `  ${fills[0][3]}` : "";
-      setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}${did}` : "No candles yet.");
+      setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5] ?? "unknown"}${did}` : "No candles yet.");
     };
     drawing.onHover(drawReadout);
     const drawTable = () => {
       if (!details.open) return;
       const places = model.get("view").places || 0;
       const shown = drawing.rows().slice(-TABLE_ROWS).reverse();
-      drawRows(shown.map(([time, open, high, low, close, volume]) => [clock(time), ...[open, high, low, close].map((price) => priceText(price, places)), volume]));
+      drawRows(shown.map(([time, open, high, low, close, volume]) => [clock(time), ...[open, high, low, close].map((price) => priceText(price, places)), volume ?? "unknown"]));
     };
     let lastDrawn = -REDRAW_MS;
     let later = 0;
@@ -158,7 +158,7 @@ function makeChart(host, edges, colors, model, mayMove) {
   const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, askedAt: -PRESS_MS, fills: "", view: {}, drag: null, pick: null };
 
   const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
-  const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
+  const volumes = (row) => ({ time: row[0], value: row[5] ?? 0, color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
   const study = (text) => {
     const place = BELOW.some((name) => text.startsWith(name)) ? 1 + [...state.studies.keys()].filter((one) => BELOW.some((name) => one.startsWith(name))).length : 0;
     const series = chart.addSeries(library.LineSeries, { ...plain, title: place > 0 ? text : "", lastValueVisible: place > 0 }, place);

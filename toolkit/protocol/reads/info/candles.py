@@ -18,7 +18,7 @@ class Kline(Row, identity=("timestamp",), time="timestamp"):
     high: Price = required("high", "highest price traded")
     low: Price = required("low", "lowest price traded")
     close: Price = required("close", "price of the last trade")
-    volume: Quantity = required("volume", "traded quantity")
+    volume: Quantity | None = optional("volume", "traded quantity")
     turnover: Money | None = optional("turnover", "traded value: sum of price × quantity")
     trades: Whole | None = optional("tradeCount", "number of trades")
     interval: Whole | None = optional("intrvl", "length of the candle", unit="seconds")
