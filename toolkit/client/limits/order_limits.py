@@ -147,7 +147,7 @@ class OrderLimits:
     def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
         # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
         opens = [item for item in _items(intent) if not reduces(item)]
-        number, sent, now = next(self._numbers), 0, 0
+        number, sent, now = -1, 0, 0
         try:
             if self.limits is not None and _items(intent) and not self.stopped:
                 now = yield Now()
@@ -159,7 +159,10 @@ class OrderLimits:
                     # Counted before they are sent: two threads that check simultaneously must not both pass.
                     self._sent_ms.extend([now] * many)
                     sent = many
-                    # From here on the orders of other threads are checked together with these.
+                    # From here on the orders of other threads are checked together with these. The number is taken in
+                    # the same moment, so that numbers follow the order of reservations. Of two simultaneous orders,
+                    # neither would count the other if the one with the lower number reserved later.
+                    number = next(self._numbers)
                     self._reserved[number] = (_owned_by(intent), orders)
                 if opens:
                     yield from self._check_orders(self.limits, intent, number, now)
