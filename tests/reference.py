@@ -114,7 +114,8 @@ def described(text: str) -> set[str]:
     """Return the parameters that a docstring has with a type and a description."""
     found = griffe.Docstring(text, parser="numpy").parse(warnings=False)
     items = [item for section in found if section.kind in SECTIONS for item in section.value]
-    return {item.name.lstrip("*") for item in items if item.annotation and item.description.strip()}
+    typed = [item for item in items if str(item.annotation or "None") != "None"]
+    return {item.name.lstrip("*") for item in typed if item.description.strip()}
 
 
 @cache

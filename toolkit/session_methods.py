@@ -100,7 +100,7 @@ class Builder(BuilderFlows, Synchronous):
 
     Parameters
     ----------
-    session : None
+    session : Session
         Session of the builder.
 
     Examples
@@ -115,6 +115,6 @@ class AsyncBuilder(BuilderFlows, Asynchronous):
 
     Parameters
     ----------
-    session : None
+    session : AsyncSession
         The asynchronous twin of the builder's session, `session.aio`.
     """

@@ -33,7 +33,7 @@ side : {"BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"} or int, optional
 role : {"MAKER", "TAKER"}, optional
     Only fills as maker or as taker (one of MAKER, TAKER).
 page : int, optional
-    Page number, from 1 (a whole number from 1 to 1000000000, default: 1).
+    Page number, from 1 (a whole number from 1 to 1000000000, default: all pages).
 page_size : int, optional
     Rows on a page (a whole number from 1 to 500, default: 20).
 start : int, float, str, date, datetime or timedelta, optional

@@ -425,12 +425,12 @@ class HttpTransport(_Http):
 
     Parameters
     ----------
-    base_url : None
+    base_url : str
         Address of the venue.
-    transport : None
+    transport : object, optional
         Any transport of httpx or httpx2, such as a mock or a proxy (default: the network, with the proxies of the
         environment variables, except to this machine).
-    timeout : None
+    timeout : float, optional
         Seconds without an answer after which a request has failed (default: 10).
     """
 
@@ -499,11 +499,11 @@ class AsyncHttpTransport(_Http):
 
     Parameters
     ----------
-    base_url : None
+    base_url : str
         Address of the venue.
-    transport : None
+    transport : object, optional
         Any transport of httpx or httpx2, see `HttpTransport` (default: the network).
-    timeout : None
+    timeout : float, optional
         Seconds without an answer after which a request has failed (default: 10).
     """
 

@@ -145,7 +145,9 @@ def _accepts(param: Param) -> str:
     return param.rule
 
 
-def _default_words(param: Param) -> str:
+def _default_words(endpoint: Endpoint, param: Param) -> str:
+    if endpoint.windowed and param.name == "page":
+        return ", default: all pages"
     known = _default(param)
     return f", default: {known}" if known is not None and param.kind != "flag" else ""
 
@@ -168,7 +170,7 @@ def _docstring(endpoint: Endpoint) -> str:
         parameter(
             param.name,
             _annotation(param),
-            f"{param.about} ({_accepts(param)}{_default_words(param)})",
+            f"{param.about} ({_accepts(param)}{_default_words(endpoint, param)})",
             optional=param not in required,
         )
         for param in endpoint.params.values()
