@@ -24,12 +24,11 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, fetch_rows, known_amount
+from ..client.reads.reading import PATH, fetch_rows, is_active_agent, known_amount
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
-from ..protocol.enums import AgentStatus
 from . import wrapped
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ SKEW_WARN_MS = 2_000
 SKEW_FAIL_MS = 30_000
 """Half of the default expiry of an order (a minute): with a clock that wrong, orders may expire on arrival."""
 DAY_MS = 86_400_000
-_ACTIVE = (str(int(AgentStatus.ACTIVE)), AgentStatus.ACTIVE.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +464,7 @@ def _agent(session: Session) -> Iterator[Finding]:
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
-    active = [row for row in rows if str(row.get("status")) in _ACTIVE]
+    active = [row for row in rows if is_active_agent(row)]
     for row in active:
         yield _approval(session, row)
     if active:

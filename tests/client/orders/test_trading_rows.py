@@ -80,9 +80,15 @@ def test_a_position_is_closed_where_it_is() -> None:
 
 def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     wallet = toolkit.Wallet(agent=AGENT_KEY)
+    # A venue may not know the parameters of the query.
+    of_no_use = (
+        {"masterAddress": MASTER, "status": "REVOKED"},
+        {"masterAddress": MASTER, "status": 2},
+        {"masterAddress": MASTER, "status": "ACTIVE", "agentAddress": OTHER},
+    )
 
     def account(*masters: str) -> Any:
-        fake = Rows(*({"masterAddress": one} for one in masters))
+        fake = Rows(*({"masterAddress": one, "status": "ACTIVE"} for one in masters), *of_no_use)
         s = session(fake, wallet=wallet)
         s.exchange.set_leverage("BTCUSDC", 5)
         s.exchange.set_leverage("BTCUSDC", 6)
@@ -97,7 +103,7 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     for masters in ((), (OTHER, MASTER)):
         with pytest.raises(WalletError, match="knows no single master of agent 0x"):
             account(*masters)
-    known = session(Rows({"masterAddress": OTHER}), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
+    known = session(Rows(), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
     known.exchange.set_leverage("BTCUSDC", 5)
     assert known.account == MASTER
 

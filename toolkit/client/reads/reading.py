@@ -14,7 +14,7 @@ from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, Unknow
 from ...numerals import moment
 from ...product_rows import missing_words, product_rows
 from ...products import Product, ProductTable
-from ...protocol.enums import ENUMS, PositionMode
+from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ...protocol.reads.door import Door, admit, rows_of
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info.products import ProductMeta
@@ -100,6 +100,17 @@ def known_amount(row: Row, name: str, what: str) -> Decimal:
     if row.get(name) in (None, ""):
         raise BadAnswer(f"{what}: {name} is missing", body=str(dict(row)))
     return amount(row, name)
+
+
+def is_active_agent(row: Row) -> bool:
+    """Return whether the approval of an agent holds, by the status of its row: a name, or a number.
+
+    Parameters
+    ----------
+    row : mapping
+        Row of the query `agents`, in wire names.
+    """
+    return (ENUMS["agent_status"].text(row.get("status")) or "").upper() == AgentStatus.ACTIVE.name
 
 
 def is_hedged(position: Row) -> bool:
