@@ -225,7 +225,7 @@ def _liquidation_price(
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
     """Return fills with `value` (price × quantity) and `fee` (all that the fill shows), in USDC, after column quantity.
 
-    A builder's fee is shown by a venue with wire="extended" only. The ledger has it.
+    No published field of a fill has the fee of a builder. The ledger has it.
 
     Parameters
     ----------
