@@ -24,7 +24,7 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, fetch_rows, is_active_agent, known_amount
+from ..client.reads.reading import PATH, approvals_of, fetch_rows, known_amount
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
@@ -464,7 +464,7 @@ def _agent(session: Session) -> Iterator[Finding]:
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
-    active = [row for row in rows if is_active_agent(row)]
+    active = approvals_of(agent, rows)
     for row in active:
         yield _approval(session, row)
     if active:

@@ -16,7 +16,7 @@ from ...orders import ARGUMENTS, Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, fetch_rows, is_active_agent, is_hedged, read_rows
+from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -58,12 +58,10 @@ class TradingFlows:
     def _account(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
-            agent = self.wallet.agent.lower()
             query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}
             # Not a page of the usual 20: the only master there may not be the only one.
             rows = yield from fetch_rows("agents", self._delivery.retry, **query, pageSize="500")
-            # A venue that does not know the parameters sends ended approvals too, and those of other agents.
-            own = [row for row in rows if is_active_agent(row) and str(row.get("agentAddress", agent)).lower() == agent]
+            own = approvals_of(self.wallet.agent, rows)
             masters = {str(row["masterAddress"]) for row in own if row.get("masterAddress")}
             # An agent of several masters acts for each of them, so only the user can say which one is meant.
             if len(masters) == 1:

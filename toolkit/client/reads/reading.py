@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -102,15 +102,24 @@ def known_amount(row: Row, name: str, what: str) -> Decimal:
     return amount(row, name)
 
 
-def is_active_agent(row: Row) -> bool:
-    """Return whether the approval of an agent holds, by the status of its row: a name, or a number.
+def approvals_of(agent: str, rows: Iterable[Row]) -> list[Row]:
+    """Return the approvals of an agent that hold.
+
+    A venue that does not know the parameters of the query sends ended ones too, and those of other agents.
 
     Parameters
     ----------
-    row : mapping
-        Row of the query `agents`, in wire names.
+    agent : str
+        Address of the agent.
+    rows : iterable of mapping
+        Rows of the query `agents`, in wire names.
     """
-    return (ENUMS["agent_status"].text(row.get("status")) or "").upper() == AgentStatus.ACTIVE.name
+
+    def holds(row: Row) -> bool:
+        status = (ENUMS["agent_status"].text(row.get("status")) or "").upper()
+        return status == AgentStatus.ACTIVE.name and str(row.get("agentAddress", agent)).lower() == agent.lower()
+
+    return [row for row in rows if holds(row)]
 
 
 def is_hedged(position: Row) -> bool:
