@@ -51,6 +51,8 @@ from .order_items import (
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
+Member = tuple[str, Literal["string", "address", "uint64"]]
+"""Name and type of a member of typed data."""
 
 INTERFACE_VERSION = "1.0.0"
 """Version of the interface that the declarations follow. Source: docs/published.md, "Environments"."""
@@ -79,7 +81,7 @@ class TypedData:
     """
 
     primary_type: str
-    fields: tuple[tuple[str, str], ...]
+    fields: tuple[Member, ...]
     optional: frozenset[str] = frozenset()
 
 
@@ -176,8 +178,8 @@ _BUILDER = (
     Field("builder", Address(), 13, required=True, proto="builder_addr", note="builder master address"),
     Field("builderFeeRate", DecimalText(), 14, required=True, note='a ratio: "0.0002" is 2 basis points'),
 )
-_CHAIN = ("dexChain", "string")
-_ENDS = (("nonce", "uint64"), ("expiryAfter", "uint64"))
+_CHAIN: Member = ("dexChain", "string")
+_ENDS: tuple[Member, Member] = (("nonce", "uint64"), ("expiryAfter", "uint64"))
 """The last members of typed data, from the envelope."""
 
 _DECLARED = (
