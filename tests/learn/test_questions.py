@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -344,10 +345,11 @@ def test_an_opposite_strategy_is_judged_by_sides_times_quantities_and_costs(
 def test_a_better_quote_is_judged_by_settings_fills_and_worth(
     latency: str, queue: str, fills: int, later: float, text: str
 ) -> None:
-    run = SimpleNamespace(fills=[0] * fills, records=[], settings={"latency": latency, "queue": queue})
+    made = turned("0.05", 1, 3)
+    many = pd.concat([made.fills] * fills).iloc[:fills]
+    run = replace(made, fills=many, settings={"latency": latency, "queue": queue})
     assert wrong("market-making.mine", run, worth=lambda results: [9.0, later]) == text
-    for lacking in (SimpleNamespace(fills=[]), SimpleNamespace(records=[])):
-        assert wrong("market-making.mine", lacking, worth=None) == "the answer must be Results, which `run` returns"
+    assert wrong("market-making.mine", many, worth=None) == "the answer must be Results, which `run` returns"
 
 
 EVENTS: dict[str, Any] = {

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any
 
 from ..errors import InputError
 
@@ -43,7 +42,7 @@ class Question:
 
     hint: str
     digest: str = ""
-    truth: Callable[..., Any] | None = None
+    truth: Callable[..., object] | None = None
     judge: Judge | None = None
     step: str = "0"
 
@@ -53,7 +52,7 @@ class Question:
             raise InputError(message, field="question", rule="one way to judge", value=self.hint)
 
 
-def digest(name: str, answer: Any, step: str = "0") -> str:
+def digest(name: str, answer: object, step: str = "0") -> str:
     """Return what a question keeps of an answer that never changes.
 
     With a `step` a number is right that rounds to the same multiple of it.
@@ -80,7 +79,7 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
     return hashlib.sha256(f"{name}:{text}".encode()).hexdigest()[:16]
 
 
-def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> str:
+def off(name: str, question: Question, answer: object, given: dict[str, object]) -> str:
     """Return what is wrong with an answer, "" for a right one.
 
     Parameters
@@ -123,7 +122,7 @@ def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
         yield "it is upside down: one divided by the answer", 1 / number
 
 
-def _is_right(name: str, question: Question, truth: Any, answer: Any) -> bool:
+def _is_right(name: str, question: Question, truth: object, answer: object) -> bool:
     """Return whether an answer has the digest of a question, or is as near to the truth as the question asks."""
     if question.truth is None:
         return digest(name, answer, question.step) == question.digest
@@ -133,7 +132,7 @@ def _is_right(name: str, question: Question, truth: Any, answer: Any) -> bool:
     return 2 * abs(number - exact) <= Decimal(question.step)
 
 
-def as_number(value: Any) -> Decimal | None:
+def as_number(value: object) -> Decimal | None:
     """Return a value as an exact number, also one that is written as text, None for anything else.
 
     Parameters
@@ -150,14 +149,14 @@ def as_number(value: Any) -> Decimal | None:
     return number if number.is_finite() and abs(number.adjusted()) <= DIGITS else None
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return f"[{','.join(sorted(map(_text, value)))}]"
     number = as_number(value)
     return str(value).strip().casefold() if number is None else f"{number.normalize():f}"
 
 
-def shown(answer: Any) -> str:
+def shown(answer: object) -> str:
     """Return an answer as text on one line, at most 40 characters of it.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
 
 from ..errors import InputError
 from ..suggestions import check_known
@@ -26,7 +25,7 @@ def add(name: str, question: Question) -> None:
     _added[name] = question
 
 
-def check(name: str, answer: Any, *, strict: bool = False, **given: Any) -> None:
+def check(name: str, answer: object, *, strict: bool = False, **given: object) -> None:
     """Say whether the answer to an exercise is right. Print what is off and a hint if it is not.
 
     Parameters

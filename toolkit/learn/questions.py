@@ -7,30 +7,40 @@ An answer that is always the same is kept as a digest.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolkitError
 from .answers import Question, as_number, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..environments import Chain
+    from ..protocol.signing import Explained, PrivateKey
+    from ..research import Results
+    from ..session import Session
+    
 
 MICRO = Decimal("0.000001")
 FIVE_MINUTES_MS = 300_000
 NO_RECEIPT = "the answer must be a receipt, which `session.place` returns"
 
 
-def _order_id(answer: Any) -> int | None:
+def _order_id(answer: object) -> int | None:
     """Return the id of a receipt's first order, None for anything else."""
     from ..client.orders.receipts import Receipt
 
     return answer.results[0].order_id if isinstance(answer, Receipt) and answer.results else None
 
 
-def _last_profit(session: Any) -> Any:
+def _last_profit(session: Session) -> object:
     return session.fills(symbol="ETHUSDC", exact=True)["realized_pnl"].iloc[-1]
 
 
-def _signed_later(answer: Any, action: Any, nonce: int, agent: Any, chain: Any) -> str:
+def _signed_later(answer: object, action: Mapping[str, Any], nonce: int, agent: PrivateKey, chain: Chain) -> str:
     from ..protocol import signing
 
     if not isinstance(answer, dict) or "signature" not in answer:
@@ -46,7 +56,7 @@ def _signed_later(answer: Any, action: Any, nonce: int, agent: Any, chain: Any) 
     return "" if signer == agent.address else "the signer is not the agent"
 
 
-def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -> str:
+def _same_digest(answer: object, action: Mapping[str, Any], steps: Explained, nonce: int, chain: Chain) -> str:
     from ..protocol import signing
 
     if not isinstance(answer, str):
@@ -59,19 +69,19 @@ def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -
     return "" if same else f"{answer} leads to another digest"
 
 
-def _maker_share(session: Any) -> Any:
+def _maker_share(session: Session) -> object:
     return session.fills(role="MAKER", exact=True)["value"].sum() / session.fills(exact=True)["value"].sum()
 
 
-def _funding_paid(session: Any) -> Any:
+def _funding_paid(session: Session) -> object:
     return -session.info.funding_payments(exact=True)["amount"].sum()
 
 
-def _market_margin(session: Any) -> Any:
+def _market_margin(session: Session) -> object:
     return session.ticket("ETHUSDC", side="BUY", order_type="MARKET", quantity="0.5").preview()["margin"]
 
 
-def _five_minutes(answer: Any, session: Any) -> str:
+def _five_minutes(answer: object, session: Session) -> str:
     """Accept the sum of the trades within any five minutes until now: when the exercise was begun is not known."""
     log = session.stream.trades("ETHUSDC").frame(exact=True)
     times = [round(time.timestamp() * 1_000) for time in log["time"]]
@@ -88,7 +98,7 @@ def _five_minutes(answer: Any, session: Any) -> str:
     return "" if number in sums else f"no five minutes of the log have {shown(answer)} in all"
 
 
-def _bracketed_short(answer: Any, session: Any) -> str:
+def _bracketed_short(answer: object, session: Session) -> str:
     order_id = _order_id(answer)
     if order_id is None:
         return NO_RECEIPT
@@ -103,7 +113,9 @@ def _bracketed_short(answer: Any, session: Any) -> str:
     return ""
 
 
-def _taken(answer: Any, session: Any) -> str:
+def _taken(answer: object, session: Session) -> str:
+    from ..client.orders.receipts import Receipt
+
     order_id = _order_id(answer)
     if order_id is None:
         return NO_RECEIPT
@@ -116,27 +128,28 @@ def _taken(answer: Any, session: Any) -> str:
         return {"GTC": "what is not filled rests in the book", "FOK": "it fails if there is less"}.get(
             state["tif"], f"{state['tif']} never takes"
         )
-    if not answer.filled:
+    if not isinstance(answer, Receipt) or not answer.filled or answer.average_price is None:
         return "nothing was offered at its price"
     return "its limit is above the best ask" if answer.average_price < state["price"] else ""
 
 
-def _equity_left(session: Any, equity: Any) -> Any:
+def _equity_left(session: Session, equity: Decimal) -> object:
     ledger = session.info.ledger(exact=True)
-    return ledger[(ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")]["amount"].sum() / equity
+    counted = (ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")
+    return sum(ledger["amount"][counted], Decimal(0)) / equity
 
 
-def _builder_fees(trader: Any, fills: Any) -> Any:
+def _builder_fees(trader: Session, fills: pd.DataFrame) -> Decimal:
     paid = trader.info.ledger(kind="BUILDER_FEE", exact=True)
-    return -paid[paid["tx_hash"].isin(fills["tx_hash"])]["amount"].sum()
+    return -sum(paid["amount"][paid["tx_hash"].isin(fills["tx_hash"])], Decimal(0))
 
 
-def _builder_cost(trader: Any) -> Any:
+def _builder_cost(trader: Session) -> object:
     fills = trader.fills(exact=True)
     return _builder_fees(trader, fills[fills["side"] == "BUY"])
 
 
-def _sold_at_the_cap(answer: Any, trader: Any) -> str:
+def _sold_at_the_cap(answer: object, trader: Session) -> str:
     order_id = _order_id(answer)
     if order_id is None:
         return NO_RECEIPT
@@ -146,26 +159,26 @@ def _sold_at_the_cap(answer: Any, trader: Any) -> str:
         return "there is no fill of a sale by this order"
     if fills["quantity"].sum() != Decimal("0.05"):
         return f"it sold {fills['quantity'].sum()}"
-    rate = float(_builder_fees(trader, fills) / fills["value"].sum())
+    rate = float(_builder_fees(trader, fills) / sum(fills["value"], Decimal(0)))
     return "" if abs(rate - 0.0003) < 1e-7 else f"the builder took {rate:.5%} of the value"
 
 
-def _shares(session: Any, vault: str) -> Any:
+def _shares(session: Session, vault: str) -> object:
     state = session.info.vault(vault, exact=True).iloc[0]
-    shares = session.info.vault_depositors(vault, exact=True)["shares"].sum()
+    shares = sum(session.info.vault_depositors(vault, exact=True)["shares"], Decimal(0))
     return (Decimal(250) * shares / state["tvl"]).quantize(MICRO, ROUND_DOWN)
 
 
-def _locked_until(session: Any) -> Any:
+def _locked_until(session: Session) -> object:
     vaults = session.info.vaults().set_index("name")
-    return session.info.vault_user(vaults.loc["LP vault", "vault"])["locked_until"].iloc[0]
+    return session.info.vault_user(vaults["vault"]["LP vault"])["locked_until"].iloc[0]
 
 
-def _difference(run: Any, free: Any) -> Any:
+def _difference(run: Results, free: Results) -> object:
     return free.metrics()["profit"] - run.metrics()["profit"]
 
 
-def _opposite(answer: Any, free: Any) -> str:
+def _opposite(answer: object, free: Results) -> str:
     from ..research import Results
 
     if not isinstance(answer, Results):
@@ -182,34 +195,36 @@ def _opposite(answer: Any, free: Any) -> str:
     return "" if gap < 0.01 else f"its profit is not the opposite of Trend's, by {gap:.2f} USDC"
 
 
-def _balance(session: Any) -> Any:
+def _balance(session: Session) -> object:
     return session.wallet_balances(exact=True)["balance"].iloc[0]
 
 
-def _right(looks: Any) -> Any:
+def _right(looks: pd.DataFrame) -> object:
     moved = looks[looks["move"] != 0]
     return ((moved["move"] > 0) == (moved["imbalance"] > 0)).mean()
 
 
-def _gain(looks: Any) -> Any:
+def _gain(looks: pd.DataFrame) -> object:
     return looks.loc[looks["imbalance"] > 0.6, "move"].mean()
 
 
-def _wide(spread: Any) -> Any:
+def _wide(spread: pd.Series[float]) -> object:
     return (spread >= 2 * spread.median()).mean()
 
 
-def _moved(own: Any) -> Any:
+def _moved(own: pd.DataFrame) -> object:
     return 2 * own["after a minute"].iloc[-1]
 
 
-def _behind(queues: Any) -> Any:
+def _behind(queues: Mapping[str, pd.DataFrame]) -> object:
     orders = queues["exact"]
     return orders.loc[orders["ahead"] >= 0.2, "filled"].mean()
 
 
-def _better_quote(answer: Any, worth: Any) -> str:
-    if not hasattr(answer, "fills") or not hasattr(answer, "records"):
+def _better_quote(answer: object, worth: Callable[[Results], Sequence[float]]) -> str:
+    from ..research import Results
+
+    if not isinstance(answer, Results):
         return "the answer must be Results, which `run` returns"
     if answer.settings["latency"] != "(200 ms, 200 ms)" or answer.settings["queue"] != "exact":
         return f"it ran with {answer.settings['latency']} and queue {answer.settings['queue']}, not 200 ms and exact"
@@ -219,11 +234,11 @@ def _better_quote(answer: Any, worth: Any) -> str:
     return "" if later >= 0.5 else f"a fill is worth {later:.2f} ticks after a second"
 
 
-def _effect(session: Any) -> Any:
+def _effect(session: Session) -> object:
     return session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.05").preview()["effect"]
 
 
-def _amended(answer: Any, session: Any) -> str:
+def _amended(answer: object, session: Session) -> str:
     number = as_number(answer)
     if number is None or number != int(number):
         return "the answer must be the id of an order"
@@ -238,7 +253,7 @@ def _amended(answer: Any, session: Any) -> str:
     return "" if (events["quantity"] == 0.1).all() else f"it is an order for {events['quantity'].iloc[-1]}"
 
 
-def _flat(answer: Any) -> str:
+def _flat(answer: object) -> str:
     if not callable(answer):
         return "the answer must be a function, which takes what a notebook left"
     for position, passes in ((0, True), (0.0, True), (0.1, False), (-2, False)):
@@ -255,14 +270,14 @@ def _flat(answer: Any) -> str:
     return ""
 
 
-def _left_there(answer: Any, session: Any, owner: Any) -> str:
+def _left_there(answer: object, session: Session, owner: Session) -> str:
     if len(session.positions("BTCUSDC")):
         return "the copied position in BTCUSDC is still open here"
     there = owner.positions("BTCUSDC", exact=True)["size"].iloc[0]
     return "" if as_number(answer) == there else f"{shown(answer)} is not what the owner holds there"
 
 
-def _rise_to_liquidation(copied: Any) -> int:
+def _rise_to_liquidation(copied: Session) -> int:
     def is_liquidated(percent: int) -> bool:
         return bool(copied.what_if("ETHUSDC", percent / 100)["liquidated"].iloc[1])
 
@@ -272,17 +287,17 @@ def _rise_to_liquidation(copied: Any) -> int:
     return found
 
 
-def _worst(both: Any) -> Any:
-    return both.loc["BTCUSDC", "bp"].abs().max()
+def _worst(both: pd.DataFrame) -> object:
+    return both["bp"].loc[["BTCUSDC"]].abs().max()
 
 
-def _alone(both: Any) -> Any:
-    return int(both.loc["ETHUSDC", "bp"].isna().sum())
+def _alone(both: pd.DataFrame) -> object:
+    return int(both["bp"].loc[["ETHUSDC"]].isna().sum())
 
 
-def _fee_factor(table: Any) -> Any:
-    best = table.loc[table["before fees"].idxmax()]
-    return best["fees"] / best["before fees"]
+def _fee_factor(table: pd.DataFrame) -> object:
+    best = table["before fees"].argmax()
+    return table["fees"].iloc[best] / table["before fees"].iloc[best]
 
 
 QUESTIONS: dict[str, Question] = {
