@@ -524,7 +524,7 @@ def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     return rows
 
 
-def _tier(row: Any, field: str) -> Tier:
+def _tier(row: object, field: str) -> Tier:
     floor, mmr, leverage = _tier_fields(row, field)
     top = None if leverage is None else read_positive(leverage, f"{field}.max_leverage")
     if mmr is None and top is None:
@@ -536,7 +536,7 @@ def _tier(row: Any, field: str) -> Tier:
     return Tier(read_amount(floor, f"{field}.floor"), ratio, top)
 
 
-def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
+def _tier_fields(row: object, field: str) -> tuple[Any, Any, Any]:
     if isinstance(row, Mapping):
         if "minimumValue" in row:
             return row["minimumValue"], row.get("maintainMarginRatio"), row.get("maxLeverage")
@@ -545,11 +545,11 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
     elif isinstance(row, tuple | list):
         if len(row) in (2, 3):
             return row[0], row[1], row[2] if len(row) == 3 else None
-    elif getattr(row, "floor", None) is not None:
+    elif (floor := getattr(row, "floor", None)) is not None:
         ratio = getattr(row, "mmr", None)
         if ratio is None:
             ratio = getattr(row, "maintenance_rate", None)
-        return row.floor, ratio, getattr(row, "max_leverage", None)
+        return floor, ratio, getattr(row, "max_leverage", None)
     raise not_a(row, field, "A tier is (floor, mmr, max_leverage)")
 
 
@@ -569,7 +569,7 @@ def _deductions(rows: Sequence[Tier]) -> list[Decimal]:
     return found
 
 
-def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | None) -> Deleveraging | None:
+def _adl_candidate(place: int, row: object, mark: Number | None, liquidated: int | None) -> Deleveraging | None:
     field = f"positions[{place}]"
     get = _reader(row, field)
     quantity, own_side = read_amount(get("size"), f"{field}.size"), get("side")
@@ -590,13 +590,12 @@ def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | 
     return Deleveraging(place if account is None else account, quantity, value)
 
 
-def _reader(row: Any, field: str) -> Callable[[str], Any]:
+def _reader(row: object, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
         if len(row) == 3:
             return dict(zip(("account", "size", "score"), row, strict=True)).get
-    elif callable(getattr(row, "get", None)):
-        found: Callable[[str], Any] = row.get  # a row of a frame too
-        return found
+    elif callable(get := getattr(row, "get", None)):  # a row of a frame too
+        return lambda name: get(name)
     elif hasattr(row, "size"):
         return lambda name: getattr(row, name, None)
     raise not_a(row, field, "A position is (account, size, score), or has size and score by name")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..protocol.signing import Explained, PrivateKey
     from ..research import Results
     from ..session import Session
-    
+
 
 MICRO = Decimal("0.000001")
 FIVE_MINUTES_MS = 300_000

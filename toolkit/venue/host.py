@@ -346,7 +346,7 @@ class VenueHost:
         self._deliver()
         return answer
 
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+    def apply_control(self, name: str, /, **args: object) -> dict[str, Any]:
         """Apply a control of the core and return its data.
 
         Raises InputError, before there is a command, for arguments that the journal can't store.

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import CodeType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,44 @@ Finding = tuple[str, bool | None, str]
 """Name of the check, whether something was found (None: not known), and what."""
 
 
-def audit(run: Any) -> pd.DataFrame:
+class Audited(Protocol):
+    """What an audit reads of a run. `Results` is one."""
+
+    @property
+    def recipe(self) -> Any:
+        """How it was made, with its `arguments`."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings of the run, as text."""
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """What happened, with kind and text."""
+
+    @property
+    def orders(self) -> pd.DataFrame:
+        """Its orders."""
+
+    @property
+    def fills(self) -> pd.DataFrame:
+        """Its fills."""
+
+    @property
+    def marks(self) -> pd.DataFrame:
+        """Mark prices by time, a column for each symbol."""
+
+    def rerun(self, **changes: object) -> Audited:
+        """Return the same run with changed arguments.
+
+        Parameters
+        ----------
+        **changes : object
+            Arguments by name.
+        """
+
+
+def audit(run: Audited) -> pd.DataFrame:
     """Return the findings about a run. See `Results.audit`.
 
     Parameters
@@ -84,7 +121,7 @@ def in_short(findings: pd.DataFrame) -> str:
     return "audit: " + ("; ".join(f"{name}: {row.detail}" for name, row in found.iterrows()) or "nothing found")
 
 
-def rejected(run: Any) -> Finding:
+def rejected(run: Audited) -> Finding:
     """Return how many orders were rejected.
 
     Parameters
@@ -99,7 +136,7 @@ def rejected(run: Any) -> Finding:
     return "rejected", True, f"{len(refused)} of {total} orders, the first: {refused['text'].iloc[0]}"
 
 
-def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
+def _look_ahead(run: Audited, given: Mapping[str, Any], events: bool) -> Finding:
     name, fills, right, every = "look-ahead", run.fills[run.fills["type"] == "MARKET"], 0, 0
     for symbol, part in fills.groupby("symbol"):
         marks, signs = run.marks[symbol], np.where(part["side"] == "BUY", 1, -1)
@@ -125,13 +162,12 @@ def _look_ahead(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
                 again = _asked(run.rerun(data=_cut(given["data"], time, events)))
             except Exception as error:  # whatever the strategy needs more data for
                 return name, None, f"it fails on data up to {_stamp(time)}: {type(error).__name__}: {error}"
-        before, after = [row for row in known if row[0] <= time], [row for row in again if row[0] <= time]
-        if before != after:
+        if [row for row in known if row[0] <= time] != [row for row in again if row[0] <= time]:
             return name, True, f"without the data after {_stamp(time)} the orders before it are others"
     return name, False, f"none at {len(chosen)} orders"
 
 
-def _asked(run: Any) -> list[tuple[Any, ...]]:
+def _asked(run: Audited) -> list[tuple[Any, ...]]:
     """Return what a run asked for, Unix ms first. Without orders its trades."""
     table = run.orders if len(run.orders) else run.fills.assign(price=0.0, trigger_price=0.0)
     table = table.assign(ms=pd.DatetimeIndex(table["time"]).as_unit("ms").asi8).fillna({"price": 0, "trigger_price": 0})
@@ -143,12 +179,12 @@ def _stamp(time_ms: int) -> str:
     return f"{pd.Timestamp(time_ms, unit='ms'):%Y-%m-%d %H:%M:%S}"
 
 
-def _parts(data: Any) -> Mapping[str, Any]:
+def _parts(data: object) -> Mapping[str, Any]:
     name = getattr(data, "symbol", "")  # of a frame of candles this is a column
     return data if isinstance(data, Mapping) else {(name if isinstance(name, str) else "") or "ASSET": data}
 
 
-def _cut(data: Any, time_ms: int, events: bool) -> Any:
+def _cut(data: object, time_ms: int, events: bool) -> Any:
     """Return data up to a time: events that were received, or bars that have closed and a flat one for their orders."""
     made: dict[str, Any] = {}
     for name, part in _parts(data).items() if events else ():
@@ -214,7 +250,7 @@ def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
     return int((index.as_unit("ms").asi8 <= time_ms).sum()) if isinstance(index, pd.DatetimeIndex) else None
 
 
-def _mirrored(value: Any, past: int) -> Any:
+def _mirrored(value: object, past: int) -> Any:
     """Return a copy of values in which those after the first `past` ones move in the opposite direction."""
     if isinstance(value, pd.DataFrame):
         return value.apply(_mirrored, past=past)
@@ -236,14 +272,14 @@ def _mirrored(value: Any, past: int) -> Any:
     return type(value)(array.tolist()) if isinstance(value, list | tuple) else array
 
 
-def _set(holder: Any, name: Any, value: Any) -> None:
+def _set(holder: Any, name: Any, value: object) -> None:
     if isinstance(holder, dict | list):
         holder[name] = value
     else:
         setattr(holder, name, value)
 
 
-def _held(thing: Any, seen: set[int] | None = None) -> Iterator[tuple[Any, Any, Any]]:
+def _held(thing: object, seen: set[int] | None = None) -> Iterator[tuple[Any, Any, Any]]:
     """Yield (holder, name, value) of what functions, methods, attributes and containers of a strategy refer to."""
     seen = set() if seen is None else seen
     if isinstance(thing, MethodType | staticmethod | classmethod):
@@ -282,7 +318,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(part)
 
 
-def _foreign(thing: Any) -> bool:
+def _foreign(thing: object) -> bool:
     """Return whether an object is not the strategy's own: of a library, or of Python."""
     return _is_library((thing if isinstance(thing, type) else type(thing)).__module__)
 
@@ -294,7 +330,7 @@ def _is_library(module: str) -> bool:
     return root == "toolkit" or root in sys.stdlib_module_names or "site-packages" in place
 
 
-def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]:
+def _repeated(run: Audited, given: Mapping[str, Any], events: bool) -> list[Finding]:
     """Return whether the fills depend on ties of one ns, or on the queue model."""
     if not events:
         return [(name, False, "bars have none") for name in ("ties", "queue")]
@@ -314,7 +350,7 @@ def _repeated(run: Any, given: Mapping[str, Any], events: bool) -> list[Finding]
     return [found, ("queue", max(counts.values()) - min(counts.values()) > 2 * APART * len(run.fills), text)]
 
 
-def _filled(run: Any) -> Counter[tuple[Any, ...]]:
+def _filled(run: Audited) -> Counter[tuple[Any, ...]]:
     return Counter(run.fills[["time", "symbol", "side", "price", "quantity"]].itertuples(index=False, name=None))
 
 
@@ -330,7 +366,7 @@ def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
     return "gaps", bool(found), f"{len(found)}, the first: {found[0]}" if found else "none"
 
 
-def _volume(run: Any, given: Mapping[str, Any], events: bool) -> Finding:
+def _volume(run: Audited, given: Mapping[str, Any], events: bool) -> Finding:
     """Return whether fills were larger than all that was traded in their bar (on events: in their minute)."""
     beyond, total = 0, 0
     parts: Mapping[str, Any] = _parts(given["data"]) if events else read_bars(given["data"])

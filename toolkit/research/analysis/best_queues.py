@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import data
-from ..data.event_array import MS, Kind
+from ..data.event_array import MS, EventArray, Kind
 from ..data.loading import guess_format
 from ..data.order_books import BookCursor, BookUpdates, with_levels
 
@@ -55,7 +56,7 @@ class Tape(NamedTuple):
     order_sides: Any
     order_values: Any
 
-    def at(self, times: Any, *, before: bool = False) -> Any:
+    def at(self, times: NDArray[np.int64], *, before: bool = False) -> Any:
         """Return the places of the best prices that are shown at some times.
 
         Parameters
@@ -116,7 +117,7 @@ def recorded(path: str | Path) -> Tape:
     return Tape(*(*columns, times[first], trades["side"][first].astype(np.int64), values))
 
 
-def _of_quotes(quotes: Any) -> Any:
+def _of_quotes(quotes: NDArray[np.void]) -> Any:
     """Return times, prices and values of best prices that come one side at a time."""
     rows = np.arange(len(quotes))
     bids, asks = (np.maximum.accumulate(np.where(quotes["side"] == side, rows, 0)) for side in (1, -1))
@@ -125,7 +126,7 @@ def _of_quotes(quotes: Any) -> Any:
     return np.array([quotes["exchange_ns"] / MS, prices[bids], prices[asks], values[bids], values[asks]])[:, whole:]
 
 
-def _of_book(events: Any) -> Any:
+def _of_book(events: EventArray) -> Any:
     """Return the same of a book that comes by its levels."""
     events = with_levels(events)[0]
     updates = BookUpdates(events, events.array["exchange_ns"])
@@ -139,7 +140,7 @@ def _of_book(events: Any) -> Any:
     return np.array(columns)[:, shown]
 
 
-def auc(score: Any, rises: Any) -> float:
+def auc(score: NDArray[Any], rises: NDArray[np.bool_]) -> float:
     """Return the area under the curve of a score for what rises: the chance that it is higher there, ties half.
 
     Parameters

@@ -184,7 +184,7 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _snapshot(value: Any) -> Any:
+def _snapshot(value: object) -> Any:
     """Return a copy of what the caller could change before the run is repeated."""
     if isinstance(value, pd.DataFrame | pd.Series):
         return value.copy(deep=not COPY_ON_WRITE)
@@ -195,7 +195,7 @@ def _snapshot(value: Any) -> Any:
     return copy.deepcopy(value) if isinstance(value, Strategy) else value
 
 
-def _checksum(value: Any) -> str:
+def _checksum(value: object) -> str:
     """Return a hash of a table's numbers, which distinguishes tables of equal size and times."""
     if isinstance(value, pd.DataFrame | pd.Series):
         value = pd.DataFrame(value).select_dtypes(["number", "bool"]).to_numpy(dtype="float64", na_value=np.nan)
@@ -204,7 +204,7 @@ def _checksum(value: Any) -> str:
     return f", checksum {zlib.crc32(np.ascontiguousarray(value, dtype='float64').data):08x}"
 
 
-def _describe(value: Any) -> Any:
+def _describe(value: object) -> Any:
     """Return an argument as JSON can keep it: plain values, frames by size, times and a hash, others as repr."""
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -119,7 +119,20 @@ def readable(values: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(found, dtype="object", name=values.name)
 
 
-def first_screen(run: Any) -> str:
+class Screened(Protocol):
+    """What the first screen shows of a run. `Results` is one."""
+
+    def metrics(self) -> pd.Series[Any]:
+        """Return the measures."""
+
+    def luck(self) -> pd.Series[Any]:
+        """Return how far to trust them."""
+
+    def audited_in_short(self) -> str:
+        """Return the findings about the run in a line."""
+
+
+def first_screen(run: Screened) -> str:
     """Return what came out of a run and how far to trust it: a sentence and six cards, as HTML.
 
     Parameters

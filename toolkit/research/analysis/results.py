@@ -244,7 +244,7 @@ class Results:
         """Return what makes this run another trial than others: strategy, parameters and settings."""
         return f"{self.name} {dict(self.params)} {dict(self.settings)}"
 
-    def rerun(self, **changes: Any) -> Results:
+    def rerun(self, **changes: object) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
         A live run, or one on your session, is made again as a backtest on the bars that it received.

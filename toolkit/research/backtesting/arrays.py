@@ -38,14 +38,14 @@ FUNDING_MS = 14_400_000
 
 @repeatable
 def vectorised(
-    data: Any,
-    targets: Any,
+    data: object,
+    targets: object,
     *,
     sizing: Sizing = "quantity",
     capital: float = 10_000.0,
     fee: float = 0.0006,
     slippage: float = 0.0,
-    funding: Any = "interest",
+    funding: object = "interest",
     step: float | Mapping[str, float] | None = None,
     name: str = "vectorised",
     params: Mapping[str, Any] | None = None,
@@ -116,7 +116,7 @@ def vectorised(
 
 
 def vectorised_many(
-    data: Any, targets: Mapping[Any, Any], *, measures: Sequence[str] | None = None, **options: Any
+    data: object, targets: Mapping[Any, Any], *, measures: Sequence[str] | None = None, **options: Any
 ) -> pd.DataFrame:
     """Return the measures of many target frames on the same bars.
 
@@ -177,7 +177,7 @@ def _measured_together(
     capital: float = 10_000.0,
     fee: float = 0.0006,
     slippage: float = 0.0,
-    funding: Any = "interest",
+    funding: object = "interest",
     step: float | Mapping[str, float] | None = None,
 ) -> dict[str, Array]:
     """Return the `COLUMN_MEASURES` of runs, which `vectorised` makes one at a time, in blocks of columns."""
@@ -225,7 +225,7 @@ def _measured_together(
     return joined
 
 
-def _wanted(targets: Any, by_symbol: Mapping[str, Bars], bars: list[Bars]) -> Array:
+def _wanted(targets: object, by_symbol: Mapping[str, Bars], bars: list[Bars]) -> Array:
     """Return targets of any form as an array, one row a bar and one column a symbol."""
     if callable(targets):
         targets = targets({name: part.frame() for name, part in by_symbol.items()})
@@ -236,7 +236,7 @@ def _wanted(targets: Any, by_symbol: Mapping[str, Bars], bars: list[Bars]) -> Ar
 
 
 def _market_of(
-    by_symbol: Mapping[str, Bars], fee: float, slippage: float, funding: Any, step: Any
+    by_symbol: Mapping[str, Bars], fee: float, slippage: float, funding: object, step: Any
 ) -> tuple[_Market, _Settlements]:
     """Return what targets are traded at, and the settlements."""
     for field, given in (("funding", funding), ("step", step)):
@@ -248,7 +248,7 @@ def _market_of(
     return market, _settlements(to_pandas(funding, "funding"), bars, opens, closes)
 
 
-def _targets(targets: Any, bars: list[Bars]) -> Array:
+def _targets(targets: object, bars: list[Bars]) -> Array:
     rows = len(bars[0])
     for other in bars[1:]:
         if len(other) != rows or not np.array_equal(other.opened, bars[0].opened):
@@ -273,7 +273,7 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
     return array
 
 
-def _check_times(targets: Any, bars: Bars) -> None:
+def _check_times(targets: object, bars: Bars) -> None:
     """Raise InputError when targets have other times than the bars: matched by position they could see the future."""
     index = getattr(targets, "index", None)
     if not isinstance(index, pd.DatetimeIndex) or len(index) != len(bars):
@@ -376,7 +376,7 @@ class _Settlements(NamedTuple):
         return found
 
 
-def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) -> _Settlements:
+def _settlements(funding: object, bars: list[Bars], opens: Array, closes: Array) -> _Settlements:
     """Return the settlements within the bars. One at a bar's start meets the position held before it."""
     found = []
     for column, bar in enumerate(bars):

@@ -47,7 +47,9 @@ class BacktestContext(Context):
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
         return self._broker.reject(placed, reason)
 
-    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
+    def target(
+        self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object
+    ) -> OrderHandle | None:
         if price is not None or options:
             return super().target(symbol, quantity, price, **options)
         # The common case skips the general order builder: this is the hot path of a backtest.

@@ -264,7 +264,7 @@ class SimulatedBroker(BarMatcher):
         self._last_number += 1
         return FIRST_CLIENT_ID + self._last_number
 
-    def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
+    def enqueue(self, state: SymbolState, kind: str, payload: object) -> None:
         """Send something that arrives after the latency.
 
         Parameters

@@ -46,7 +46,7 @@ Feed = tuple[Callable[[float], None], Iterator[float]]
 @repeatable
 def backtest(
     strategy: StrategyLike,
-    data: Any,
+    data: object,
     *,
     capital: Amount = 10_000,
     interval: str | pd.Timedelta | None = None,
@@ -219,7 +219,7 @@ class _BarRun:
             closed = bars[0].closed
             # Strictly before: what is due at the close itself takes place after the strategy has seen the bar. The next
             # walk processes it, a settlement before the orders of the same instant.
-            busy: Any = arrivals or due < closed
+            busy: object = arrivals or due < closed
             for bar in bars:
                 state = states[bar.symbol]
                 if bar.low <= state.floor_price or bar.high >= state.ceiling_price:

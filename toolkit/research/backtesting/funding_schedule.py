@@ -37,7 +37,7 @@ class FundingSettlement(NamedTuple):
     premium: int
 
 
-def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[FundingSettlement]:
+def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: object) -> list[FundingSettlement]:
     """Return every settlement within the bars, the latest first, so that `pop` takes the next one.
 
     Parameters
@@ -71,7 +71,7 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
 
 
 def settlement_rates(
-    symbol: str, series: Bars, funding: Any, interval_ms: int
+    symbol: str, series: Bars, funding: object, interval_ms: int
 ) -> tuple[NDArray[np.int64], list[float]]:
     """Return the times (Unix ms) and rates of the settlements within a series.
 
@@ -113,7 +113,7 @@ def settlement_rates(
     return times, [constant_rate(symbol, given, interval_ms / 3_600_000)] * len(times)
 
 
-def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[int, float]:
+def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: object) -> dict[int, float]:
     """Return the rate of every settlement by product code, if it is known beforehand.
 
     Parameters
@@ -133,7 +133,7 @@ def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[
     return found
 
 
-def constant_rate(symbol: str, given: Any, interval_hours: float) -> float:
+def constant_rate(symbol: str, given: object, interval_hours: float) -> float:
     """Return the rate of every interval, a ratio.
 
     Parameters

@@ -86,7 +86,9 @@ class Bars:
         return pd.DataFrame({name: getattr(self, name) for name in ("open", "high", "low", "close", "volume")}, index)
 
 
-def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
+def read_bars(
+    data: object, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None
+) -> dict[str, Bars]:
     """Return data as Bars by symbol.
 
     The data is one of:
@@ -169,7 +171,7 @@ def whole(units: float) -> int:
     return math.floor(units * (1 + 1e-12))
 
 
-def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
+def _parts(data: object, symbol: str | None) -> dict[str, pd.DataFrame]:
     if isinstance(data, Bars):
         return {data.symbol: _frame_of(data)}
     if isinstance(data, Mapping):
@@ -194,7 +196,7 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     return {symbol or "ASSET": data}
 
 
-def _frame_of(data: Any) -> pd.DataFrame:
+def _frame_of(data: object) -> pd.DataFrame:
     """Return bars in any shape as a frame. Raises InputError for what is no table."""
     if isinstance(data, Bars):
         return data.frame()

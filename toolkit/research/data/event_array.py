@@ -246,7 +246,7 @@ def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
     return array
 
 
-def with_clears(array: NDArray[Any], starts: NDArray[np.int64], **fields: Any) -> NDArray[Any]:
+def with_clears(array: NDArray[Any], starts: NDArray[np.int64], **fields: object) -> NDArray[Any]:
     """Return events with a CLEAR before some of their rows, which has the times and the id of the row.
 
     Parameters

@@ -91,7 +91,7 @@ class DataProblem(NamedTuple):
     detail: str
 
 
-def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
+def check(data: object, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     """Return what is wrong with events or candles, one row per finding, and an empty frame for none.
 
     The problems are:

@@ -88,7 +88,7 @@ def table(channel: str) -> dict[str, str]:
     return {**time, **columns, "received": "time", "sequence": "integer", "kind": "text"}
 
 
-def stored(form: str, value: Any) -> Any:
+def stored(form: str, value: object) -> Any:
     """Return a value in storage form: amounts as text, times as Unix ms, objects as JSON.
 
     Parameters

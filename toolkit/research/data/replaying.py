@@ -148,7 +148,7 @@ class Replaying:
 
 @no_keys
 def replay(
-    venue: LocalVenue | Session, data: Any, *, interval: str | pd.Timedelta = "1m", path: Path | None = None
+    venue: LocalVenue | Session, data: object, *, interval: str | pd.Timedelta = "1m", path: Path | None = None
 ) -> Replaying:
     """Make data the market of a local venue, from the venue's current time on.
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
 from types import CodeType, FunctionType
-from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 import numpy as np
@@ -19,7 +18,7 @@ CODE = ("__init__", "__call__")
 """Special methods of a task that count as its code."""
 
 
-def code_of(task: Any) -> str:
+def code_of(task: object) -> str:
     """Return a hash of a task's code: bytecode, constants, defaults, closure, what it refers to, and versions.
 
     Parameters
@@ -29,7 +28,7 @@ def code_of(task: Any) -> str:
     """
     seen: set[int] = set()
 
-    def words(part: Any) -> Iterator[str]:
+    def words(part: object) -> Iterator[str]:
         if part is None or isinstance(part, str | bytes | int | float):
             yield repr(part)
         elif isinstance(part, tuple | list):
@@ -68,7 +67,7 @@ def code_of(task: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def fingerprint(data: Any) -> str:
+def fingerprint(data: object) -> str:
     """Return a short text that differs when the values, names or times of frames (also in mappings) differ.
 
     Parameters

@@ -59,14 +59,16 @@ class WalkForward:
 
 @overload
 def walk_forward(
-    data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
+    data: object, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]: ...
 @overload
-def walk_forward(data: Any, space: Any, bars: Any, *, train: Size, test: Size, **options: Any) -> WalkForward: ...
 def walk_forward(
-    data: Any,
-    space: Any = None,
-    bars: Any = None,
+    data: Callable[..., Any], space: Mapping[str, Any], bars: object, *, train: Size, test: Size, **options: Any
+) -> WalkForward: ...
+def walk_forward(
+    data: Any,  # data, or a strategy
+    space: Mapping[str, Any] | None = None,
+    bars: object = None,
     *,
     train: Size,
     test: Size,
@@ -190,7 +192,7 @@ class Split:
     test_from: pd.Timestamp
     test_until: pd.Timestamp
 
-    def train(self, data: Any) -> Any:
+    def train(self, data: object) -> Any:
         """Return the rows of the training part.
 
         Parameters
@@ -205,7 +207,7 @@ class Split:
         """
         return _between(to_pandas(data), self.train_from, self.train_until)
 
-    def test(self, data: Any, warm_up: int = 0) -> Any:
+    def test(self, data: object, warm_up: int = 0) -> Any:
         """Return the rows of the test part.
 
         Parameters
@@ -224,7 +226,7 @@ class Split:
 
 
 def make_splits(
-    data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
+    data: object, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]:
     """Return the splits of data, oldest first. See `walk_forward`.
 
@@ -278,7 +280,7 @@ def make_splits(
     return splits
 
 
-def _index(data: Any) -> pd.DatetimeIndex:
+def _index(data: object) -> pd.DatetimeIndex:
     """Return the times of `data`, each once."""
     if isinstance(data, Mapping):
         union = pd.DatetimeIndex([])
@@ -294,7 +296,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
     return index.unique()
 
 
-def _row_index(data: Any) -> pd.DatetimeIndex:
+def _row_index(data: object) -> pd.DatetimeIndex:
     """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
     if isinstance(data, pd.DataFrame):
         names = {str(name).lower(): name for name in data.columns}
@@ -307,7 +309,7 @@ def _row_index(data: Any) -> pd.DatetimeIndex:
     return index
 
 
-def _size(size: Any, name: str) -> int | pd.Timedelta:
+def _size(size: object, name: str) -> int | pd.Timedelta:
     """Return rows as int, anything else as a length of time."""
     if isinstance(size, Integral):
         return int(size)

@@ -169,9 +169,9 @@ class Optimisation:
 
 
 def optimise(
-    strategy: Any,
+    strategy: object,
     space: Mapping[str, Any],
-    data: Any = None,
+    data: object = None,
     *,
     maximise: Measure = "sharpe",
     constraints: Constraint | Sequence[Constraint] = (),
@@ -182,7 +182,7 @@ def optimise(
     client: Any = None,
     results: str | Path | None = None,
     progress: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Optimisation:
     """Search a space for the parameters with the highest measure.
 
@@ -270,7 +270,13 @@ def optimise(
 class _Search:
     """The points of one optimisation so far, with their records."""
 
-    def __init__(self, make: Callable[..., list[Point]], run: Any, store: RecordFile, bar: Any) -> None:
+    def __init__(
+        self,
+        make: Callable[..., list[Point]],
+        run: Callable[[Sequence[Point]], Iterator[Record]],
+        store: RecordFile,
+        bar: object,
+    ) -> None:
         self._make, self._how = make, (run, store, bar)
         self.points, self.records = list[Point](), list[Record]()
 
@@ -381,12 +387,12 @@ class _Space:
         return {name: _suggest(trial, name, values) for name, values in self._space.items()}
 
 
-def _is_range(values: Any) -> bool:
+def _is_range(values: object) -> bool:
     """Return whether values are (low, high), a range of numbers, rather than a choice."""
     return isinstance(values, tuple) and len(values) == 2 and all(isinstance(value, Real) for value in values)
 
 
-def _choices(name: str, values: Any) -> list[Any]:
+def _choices(name: str, values: object) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InputError(f"space[{name!r}] is {values!r}. Give a list of values", field="space", value=str(values))
     found = [value.item() if hasattr(value, "item") else value for value in values]

@@ -118,7 +118,7 @@ def make_record(point: Point, values: Mapping[str, Any], error: str, trace: str 
     }
 
 
-def is_strategy(task: Any) -> bool:
+def is_strategy(task: object) -> bool:
     """Return whether a task is a Strategy class, each point of which is a backtest.
 
     Parameters
@@ -130,8 +130,8 @@ def is_strategy(task: Any) -> bool:
 
 
 def run_point(
-    task: Any,
-    data: Any,
+    task: Callable[..., Any],
+    data: object,
     options: Mapping[str, Any],
     params: Mapping[str, Any],
     seed: int | None,
@@ -166,7 +166,7 @@ def run_point(
     return task(*given, **params, **seeded, **options)
 
 
-def _values(outcome: Any) -> Mapping[str, Any]:
+def _values(outcome: object) -> Mapping[str, Any]:
     if isinstance(outcome, Results):
         return outcome.measures()
     if isinstance(outcome, pd.Series | Mapping):
@@ -177,7 +177,7 @@ def _values(outcome: Any) -> Mapping[str, Any]:
     raise InputError(f"the task returned {got}. Return Results, a mapping, a Series or a number", field="task")
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> Any:
     """Return a value that JSON keeps exactly. `from_plain` is the inverse.
 
     Parameters
@@ -205,7 +205,7 @@ def plain_value(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
-def from_plain(value: Any) -> Any:
+def from_plain(value: object) -> Any:
     """Return the value from which `plain_value` made this one.
 
     Parameters
@@ -262,7 +262,7 @@ class RecordFile:
             self._file.close()
 
 
-def pack(task: Any, data: Any, options: Mapping[str, Any]) -> bytes:
+def pack(task: object, data: object, options: Mapping[str, Any]) -> bytes:
     """Return task, data and options as bytes. Classes and functions of a notebook travel by value.
 
     Parameters
@@ -320,7 +320,7 @@ def _remote_point(payload: bytes, point: Point) -> Record:
 
 @contextmanager
 def runner(
-    task: Any, data: Any, options: Mapping[str, Any], workers: int | None, client: Any
+    task: object, data: object, options: Mapping[str, Any], workers: int | None, client: Any
 ) -> Iterator[Callable[[Sequence[Point]], Iterator[Record]]]:
     """Give a function that runs points and yields their records as they finish.
 
@@ -393,7 +393,7 @@ if hasattr(os, "register_at_fork"):
 class _Work:
     """Points of one task on processes of this machine, which read task and data from a file."""
 
-    def __init__(self, task: Any, data: Any, options: Mapping[str, Any], workers: int) -> None:
+    def __init__(self, task: object, data: object, options: Mapping[str, Any], workers: int) -> None:
         self.workers = workers
         self.key = workers, code_of(task)
         self._packed = partial(pack, task, data, options)

@@ -24,17 +24,17 @@ from .points import Point, Record, RecordFile, from_plain, is_strategy, plain_va
 
 
 def sweep(
-    task: Any,
+    task: object,
     grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]],
-    data: Any = None,
+    data: object = None,
     *,
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
-    client: Any = None,
+    client: object = None,
     results: str | Path | None = None,
     retry_failed: bool = False,
     progress: bool = True,
-    **options: Any,
+    **options: object,
 ) -> pd.DataFrame:
     """Run a task at every point of a grid and return one row a point, in grid order.
 
@@ -162,7 +162,7 @@ def _left_over(points: Sequence[Point], found: Mapping[str, Record], store: Reco
     return f"{len(found)} of {len(points)} points are done. {kept}. Not done: {', '.join(left[:5])}{more}"
 
 
-def prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def prepared(task: object, data: object, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return data and options with bars read once, rather than at every point of a Strategy.
 
     Parameters
@@ -196,9 +196,9 @@ def combinations_of(grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, An
 
 
 def make_points(
-    task: Any,
+    task: object,
     combinations: Iterable[Mapping[str, Any]],
-    data: Any,
+    data: object,
     seeds: Sequence[int] | None,
     options: Mapping[str, Any],
     *,
@@ -235,7 +235,7 @@ def _text(values: Mapping[str, Any]) -> str:
     return json.dumps({str(name): _word(value) for name, value in values.items()}, sort_keys=True)
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     """Return a text that differs when values do: repr of plain values, a fingerprint of all others.
 
     The repr of arrays and frames leaves out their middle, and that of objects may contain a memory address.

@@ -204,7 +204,7 @@ class Host(Protocol):
             Called with the core. It must change nothing.
         """
 
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+    def apply_control(self, name: str, /, **args: object) -> dict[str, Any]:
         """Apply a control of the core and return its data.
 
         Parameters
@@ -354,7 +354,7 @@ class Hooks:
         return answer
 
 
-def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
+def enveloped(status: int, code: int, message: str, data: object = None) -> Answer:
     """Return an answer in the venue's envelope {code, message, data}.
 
     Lone surrogates in the message become "?".
@@ -378,7 +378,7 @@ def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
     return Answer(status, body, code=code)
 
 
-def http_error(status: int, message: str, data: Any = None) -> Answer:
+def http_error(status: int, message: str, data: object = None) -> Answer:
     """Return an answer whose code is its HTTP status: what the server refuses, not the exchange.
 
     Parameters

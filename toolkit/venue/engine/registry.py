@@ -120,7 +120,7 @@ def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:
     return [(name, rules[name]) for name in sorted(rules, key=lambda name: (place.get(name, len(ORDER)), name))]
 
 
-def attach(core: Any) -> None:
+def attach(core: object) -> None:
     """Let every module of rules rebuild what it keeps outside the state.
 
     Parameters
@@ -132,7 +132,7 @@ def attach(core: Any) -> None:
         rule(core)
 
 
-def begin(core: Any, genesis: Genesis) -> None:
+def begin(core: object, genesis: Genesis) -> None:
     """Let every module of rules set up a new venue.
 
     Parameters

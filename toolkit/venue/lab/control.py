@@ -517,7 +517,7 @@ class Controls(Suggesting):
         """End every emergency, limit and pause."""
         self._do("calm")
 
-    def add_fault(self, text: str, **settings: Any) -> Fault:
+    def add_fault(self, text: str, **settings: object) -> Fault:
         """Arm a fault.
 
         Kinds and settings are those of `faults`. `.remove()` or the end of a `with` block disarms it.
@@ -555,7 +555,7 @@ class Controls(Suggesting):
         """
         return self._venue.state_hash()
 
-    def _do(self, name: str, /, **args: Any) -> dict[str, Any]:
+    def _do(self, name: str, /, **args: object) -> dict[str, Any]:
         return self._venue.apply_control(name, **args)
 
     def _code(self, product: str | int) -> int:
@@ -600,7 +600,9 @@ def funding(time_ms: int, accounts: int, balance: ExactAmount, mnemonic: str) ->
     return [Control(time_ms, "fund", {"address": each.address.lower(), "amount": amount}) for each in masters]
 
 
-def _pairs(points: Any) -> list[tuple[Span, ExactAmount]]:
+def _pairs(
+    points: Mapping[Span, ExactAmount] | Iterable[tuple[Span, ExactAmount]],
+) -> list[tuple[Span, ExactAmount]]:
     try:
         return [(span, price) for span, price in (points.items() if isinstance(points, Mapping) else points)]
     except (TypeError, ValueError):

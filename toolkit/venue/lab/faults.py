@@ -549,7 +549,7 @@ class Faults:
         self.feed = FeedFaults(venue)
         self._added = 0
 
-    def add(self, text: str, **settings: Any) -> Fault:
+    def add(self, text: str, **settings: object) -> Fault:
         """Arm a fault and return it.
 
         Parameters

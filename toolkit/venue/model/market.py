@@ -186,7 +186,7 @@ class Market(msgspec.Struct, frozen=True):
             raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
         return cls(regime=name)
 
-    def vary(self, **changes: Any) -> Market:
+    def vary(self, **changes: object) -> Market:
         """Return a market with some numbers changed.
 
         Parameters

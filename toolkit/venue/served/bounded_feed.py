@@ -7,9 +7,12 @@ that took more than its share is not read for a while. Then its client's own sen
 from __future__ import annotations
 
 from time import thread_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+if TYPE_CHECKING:
+    from websockets.frames import Frame
 
 PIECE = 1_024
 """Bytes that are read of one connection in a turn of the event loop."""
@@ -96,7 +99,7 @@ class BoundedFeed(WebSocketsSansIOProtocol):
         super().resume_writing()
         self._plan(0.0)
 
-    def handle_cont(self, event: Any) -> None:
+    def handle_cont(self, event: Frame) -> None:
         """Take a part of a message.
 
         A connection whose messages have too many parts is ended.

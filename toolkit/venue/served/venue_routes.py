@@ -107,7 +107,7 @@ def functions(venue: ControlledVenue) -> dict[str, Function]:
     add_fault = controls["add_fault"]
 
     @functools.wraps(add_fault)
-    def described(*args: Any, **keywords: Any) -> str:
+    def described(*args: object, **keywords: object) -> str:
         return repr(add_fault(*args, **keywords))  # its text, because an armed fault can't leave this process
 
     return {

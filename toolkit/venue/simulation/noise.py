@@ -7,7 +7,14 @@ integers. No floating-point number decides anything, so the same seed gives the 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Words: TypeAlias = npt.NDArray[np.uint64]
+    Integers: TypeAlias = npt.NDArray[np.int64]
 
 _MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -44,7 +51,7 @@ def _scramble(word: int) -> int:
     return word ^ (word >> 31)
 
 
-def words(seed: Any, places: Any) -> Any:
+def words(seed: int | Words, places: int | Integers) -> Words:
     """Return the words of a seed at some places, as uint64.
 
     Parameters
@@ -66,7 +73,7 @@ def words(seed: Any, places: Any) -> Any:
     return word
 
 
-def bits(word: Any, shift: int, width: int) -> Any:
+def bits(word: Words, shift: int, width: int) -> Integers:
     """Return a range of bits of each word, as int64.
 
     Parameters
@@ -83,7 +90,7 @@ def bits(word: Any, shift: int, width: int) -> Any:
     return ((word >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
 
 
-def normals(word: Any) -> Any:
+def normals(word: Words) -> Integers:
     """Return one bell-shaped int64 for each word.
 
     The mean is 0, the standard deviation SIGMA. All are within ±3.5 deviations.
@@ -104,7 +111,7 @@ def normals(word: Any) -> Any:
 
 
 @cache
-def _exponentials() -> Any:
+def _exponentials() -> Integers:
     """Return exp(i / 2**12) for i from −_MOST to _MOST in parts of 2**EXP_BITS, by exact multiplication."""
     import numpy as np
 
@@ -122,7 +129,7 @@ def _exponentials() -> Any:
     return np.array([power >> (80 - EXP_BITS) for power in (*reversed(down), *up[1:])], dtype=np.int64)
 
 
-def exponential(logs: Any) -> Any:
+def exponential(logs: Integers) -> Integers:
     """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS.
 
     Parameters
@@ -136,11 +143,12 @@ def exponential(logs: Any) -> Any:
     logs = np.clip(logs, -limit, limit)
     coarse = _exponentials()[(logs >> _COARSE) + _MOST]
     fine = logs & ((1 << _COARSE) - 1)
-    return coarse + ((coarse >> 4) * fine >> (LOG_BITS - 4))
+    found: Integers = coarse + ((coarse >> 4) * fine >> (LOG_BITS - 4))
+    return found
 
 
 @cache
-def waits() -> Any:
+def waits() -> Integers:
     """Return the 1,024 middle quantiles of an exponential distribution with mean 1,000, rounded up, as int64."""
     import numpy as np
 
@@ -149,7 +157,7 @@ def waits() -> Any:
     return (5_001 - np.searchsorted(tails[::-1], wanted, side="right")).astype(np.int64)
 
 
-def log_of_ppm(logs_ppm: Any) -> Any:
+def log_of_ppm(logs_ppm: Integers) -> Integers:
     """Return logarithms in millionths as parts of 2**LOG_BITS.
 
     Parameters

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.constants import MINUTE_MS
 from ..model.market import Market, ProductFlow, Scales
 from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
+
+if TYPE_CHECKING:
+    from .noise import Integers
 
 BLOCK_MINUTES = 60
 BLOCK_MS = BLOCK_MINUTES * MINUTE_MS
@@ -181,7 +184,7 @@ def _of_block(source: FlowSource, first: int) -> tuple[Any, Any]:
     return heat[minute : minute + BLOCK_MINUTES], premiums[minute : minute + BLOCK_MINUTES]
 
 
-def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
+def minute_returns(source: FlowSource, volatilities: Integers, first: int) -> Any:
     """Return the returns of minutes in PARTS, jumps included.
 
     Parameters
@@ -362,7 +365,9 @@ def _news(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any]:
     return np.concatenate(times), np.concatenate(amounts)
 
 
-def _queues(source: FlowSource, scales: Scales, first: int, order_times: Any, sides: Any) -> tuple[Any, Any, Any]:
+def _queues(
+    source: FlowSource, scales: Scales, first: int, order_times: Integers, sides: Integers
+) -> tuple[Any, Any, Any]:
     """Return when the best queues of a block change, and the sizes of both.
 
     They are log-normal, and lean: some cancellations and new quotes anticipate the next news and orders. The side that
@@ -447,7 +452,7 @@ def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
     return kind, 2 * side - 1, np.maximum(value, SIGMA)
 
 
-def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
+def _informed(source: FlowSource, times: Integers, news: Integers, end: int) -> list[Any]:
     """Return the orders of traders that see some of the news before the makers do."""
     import numpy as np
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.constants import MINUTE_MS
 from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
 from .noise import EXP_BITS, LOG_BITS, SIGMA, bits, exponential, mix, waits, words
 from .order_flow import PARTS, FlowSource, minute_returns, premium, volatility
+
+if TYPE_CHECKING:
+    from .noise import Integers, Words
 
 DAYS = 1_200
 """Days of the past."""
@@ -186,7 +189,7 @@ def _minutes(past: Past, number: int) -> _Bars:
     return _Bars(start, opened, high, low, closed, volume, turnover, count)
 
 
-def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, Any]:
+def _trades(flow: ProductFlow, heat: Integers, moved: Integers, word: Words) -> tuple[Any, Any]:
     """Return the number of trades of each minute and their value in micro-USDC, about as the venue's own minutes.
 
     `moved` is the size of the return in millionths of what is usual at that heat.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
 
 from ...numerals import plain_text
 
@@ -142,7 +141,7 @@ def change(value: Decimal | None, places: int = 2) -> str:
     return f"{arrow(value)} {percent(abs(value), places)}".strip()
 
 
-def arrow(value: Any) -> str:
+def arrow(value: float | Decimal) -> str:
     """Return ▲ above 0, ▼ below, "" for 0 and None.
 
     Parameters
@@ -153,7 +152,7 @@ def arrow(value: Any) -> str:
     return "" if not value else "▲" if value > 0 else "▼"
 
 
-def side_text(side: Any) -> str:
+def side_text(side: object) -> str:
     """Return an order side, also one of hedge mode, as "▲ buy" or "▼ sell".
 
     Parameters

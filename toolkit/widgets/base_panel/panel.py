@@ -32,6 +32,7 @@ from .static_view import heading, page, pairs
 from .watch import SessionWatch
 
 if TYPE_CHECKING:
+    from ...client.stream.live import Live
     from ...session import Session
 
 
@@ -118,7 +119,7 @@ class Panel(anywidget.AnyWidget):
         if "__init__" in vars(cls):
             cls.__init__ = no_keys(cls.__init__)  # type: ignore[method-assign]
 
-    def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
+    def __init__(self, session: Session, subject: str = "", **traits: object) -> None:
         self._session = session
         self._beaten = self._pictured = 0.0
         # Reentrant, because setting a trait in a refresh calls observers that may refresh again.
@@ -170,14 +171,14 @@ class Panel(anywidget.AnyWidget):
             live.on_update(self._on_change)
             live.on_state(self._on_change)
 
-    def _unfollow(self, *lives: Any) -> None:
+    def _unfollow(self, *lives: Live) -> None:
         """Stop following these live objects, and close them."""
         for live in lives:
             self._lives = [one for one in self._lives if one is not live]
             self._needed = [one for one in self._needed if one is not live]
             live.close()
 
-    def _on_change(self, _: Any = None) -> None:
+    def _on_change(self, _: object = None) -> None:
         REFRESHER.request(self)
 
     def refresh(self) -> None:
@@ -270,7 +271,7 @@ class Panel(anywidget.AnyWidget):
             except traitlets.TraitError as error:
                 self._show_error(error)
 
-    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+    def _on_message(self, _: object, content: object, buffers: object) -> None:
         # Messages come from the page. Any page with access to the kernel can send anything.
         if not isinstance(content, dict):
             return
@@ -342,7 +343,7 @@ class Panel(anywidget.AnyWidget):
         with self._guard:
             self.lock = "closed"
 
-    def get_state(self, *given: Any, **named: Any) -> dict[str, Any]:
+    def get_state(self, *given: object, **named: object) -> dict[str, Any]:
         """Return the traits for the page.
 
         A part of a dashboard has none while it is made.
@@ -407,10 +408,10 @@ class Panel(anywidget.AnyWidget):
         inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
         return page(inner, self.lock, self.colors, self.as_of)
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         html = self.snapshot()
         # After the snapshot, so that the widget and the picture show the same data.
-        bundle: Any = super()._repr_mimebundle_()
+        bundle: object = super()._repr_mimebundle_()
         # anywidget returns data and metadata, or None where widgets can't be displayed.
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
@@ -427,18 +428,18 @@ def confirmed(command: Callable[..., Any]) -> Callable[..., None]:
         The command.
     """
 
-    def run(confirmed: bool = False, **arguments: Any) -> None:
+    def run(confirmed: bool = False, **arguments: object) -> None:
         if confirmed is True:
             command(**arguments)
 
     return run
 
 
-def _awaits_data(live: Any) -> bool:
+def _awaits_data(live: Live) -> bool:
     return bool(live.age_ms is None and live.stale)
 
 
-def stale_reason(live: Any) -> str:
+def stale_reason(live: Live) -> str:
     """Return why the data of a live object is not reliable.
 
     Parameters
@@ -595,7 +596,7 @@ class Refresher:
         self._last: dict[Any, float] = {}
         self._thread: threading.Thread | None = None
 
-    def add(self, panel: Any) -> None:
+    def add(self, panel: object) -> None:
         """Start to refresh a panel.
 
         Adding it again does nothing.
@@ -615,7 +616,7 @@ class Refresher:
                 self._thread.start()
             self._condition.notify()
 
-    def request(self, panel: Any) -> None:
+    def request(self, panel: object) -> None:
         """Request a refresh soon.
 
         It is cheap, and may be called from any thread and at any rate.
@@ -634,7 +635,7 @@ class Refresher:
                 self._due[panel] = due
                 self._condition.notify()
 
-    def remove(self, panel: Any) -> None:
+    def remove(self, panel: object) -> None:
         """Stop refreshing a panel.
 
         After the last one the thread ends, within a bounded time.

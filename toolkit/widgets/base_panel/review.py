@@ -48,7 +48,7 @@ class ReviewedPanel(Panel):
     phase = traitlets.Enum(("edit", "review", "sending"), "edit", read_only=True).tag(sync=True)
     """edit, review (waiting for the confirmation) or sending."""
 
-    def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
+    def __init__(self, session: Session, subject: str = "", **traits: object) -> None:
         self._prepared: Prepared | None = None
         self._token = 0
         self._question: dict[str, Any] = {}

@@ -95,7 +95,7 @@ def records(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]], empty
     return table(titles, [[row[name] for name in columns] for row in rows], empty)
 
 
-def _td(value: Any) -> str:
+def _td(value: object) -> str:
     text = str(value)
     color = {"▲": "--tk-up", "+": "--tk-up", "▼": "--tk-down", "−": "--tk-down"}.get(text[:1], "")
     # Mixed with the colour of the text, it is readable on light and dark pages: a snapshot does not know its page.
@@ -103,5 +103,5 @@ def _td(value: Any) -> str:
     return f"<td style='text-align:right{style}'>{_cell(text)}</td>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return escape(str(value))

@@ -15,6 +15,9 @@ from ...numerals import time_text
 from .number_format import grouped, short, signed, trimmed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...client.stream.live import Update
     from ...session import Session
 
 # A quarter of QUIET_MS: some lost answers in a row are needed before panels lock.
@@ -116,7 +119,7 @@ class SessionWatch:
         stream.health._watch(PING_MS)
 
     @classmethod
-    def join(cls, session: Session, panel: Any) -> SessionWatch:
+    def join(cls, session: Session, panel: object) -> SessionWatch:
         """Return the watch of a session, which is made for its first panel.
 
         Parameters
@@ -132,7 +135,7 @@ class SessionWatch:
         found._panels.add(panel)
         return found
 
-    def leave(self, panel: Any) -> None:
+    def leave(self, panel: object) -> None:
         """Stop with the last panel.
 
         Parameters
@@ -211,7 +214,7 @@ class SessionWatch:
         return {"time": time_text(now_ms), "now": now_ms, "expiry": expiry_ms, "age": self._age_ms(),
                 "agent": self.agent, "news": [one.line() for one in self.news[-1:]]}  # fmt: skip
 
-    def _on_events(self, update: Any) -> None:
+    def _on_events(self, update: Update) -> None:
         names = {str(one["kind"]) for one in update.items}
         actions = {str(part.get("actionType")) for one in update.items for part in one["event"] or ()}
         if "approveAgent" in names | actions and update.kind == "incremental":
@@ -241,7 +244,7 @@ class SessionWatch:
             self._say(kind, symbol, f"trading in {symbol} is {kind}")
         self._unlisted = unlisted
 
-    def _on_fills(self, update: Any) -> None:
+    def _on_fills(self, update: Update) -> None:
         for one in update.items if update.kind == "incremental" else ():
             forced = str(one["type"]) in FORCED
             pnl, sign = one.get("realized_pnl"), 1 if one["side"].startswith("BUY") else -1
@@ -254,7 +257,7 @@ class SessionWatch:
                 amount = "" if pnl is None else f", {signed(pnl)} USDC"
                 self._say(kind, one["symbol"], f"{kind}: {_traded(one, one['quantity'], one['price'])}{amount}", one)
 
-    def _on_orders(self, update: Any) -> None:
+    def _on_orders(self, update: Update) -> None:
         words = {"FILLED": "filled", "CANCELED": "cancelled"}
         items = update.items if update.kind == "incremental" else ()
         ended = [one for one in items if str(one["status"]) in words and str(one["type"]) not in FORCED]
@@ -277,7 +280,7 @@ class SessionWatch:
                 found.add(symbols.get(str(payload["symbolCode"]), ""))
         return frozenset(found)
 
-    def _on_funding(self, update: Any) -> None:
+    def _on_funding(self, update: Update) -> None:
         for one in update.items if update.kind == "incremental" else ():
             self._say("funding", one["symbol"], f"funding {one['symbol']}: {signed(one['amount'], 4)} USDC", one)
 
@@ -294,7 +297,7 @@ class SessionWatch:
             panel._on_change()
 
 
-def _traded(row: Mapping[str, Any], quantity: Any, price: Any) -> str:
+def _traded(row: Mapping[str, Any], quantity: Decimal | None, price: Decimal | None) -> str:
     """Return what an order or a fill is, in words."""
     verb = "buy" if row["side"].startswith("BUY") else "sell"
     at = f" at {grouped(price)}" if price else ""
@@ -307,6 +310,6 @@ def _whence(reason: str | None) -> str:
     return "elsewhere" if by_owner else f"by the venue ({reason})" if reason else "elsewhere or by the venue"
 
 
-def _ms(moment: Any) -> int | None:
+def _ms(moment: pd.Timestamp | None) -> int | None:
     """Return a time of a frame in Unix ms, None for none. NaT is not equal to itself."""
     return None if moment is None or moment != moment else int(moment.timestamp() * 1000)

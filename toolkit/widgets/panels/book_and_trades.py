@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,14 @@ class OrderBook(_MarketPanel):
     group = traitlets.Int(1, min=1).tag(sync=True)
     """Ticks that one row combines. 1 shows every level."""
 
-    def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        symbol: str | int,
+        depth: int = 12,
+        *,
+        on_pick: Callable[[str], object] | None = None,
+    ) -> None:
         super().__init__(session, symbol)
         self._depth = depth
         self._on_pick = on_pick
@@ -77,7 +84,7 @@ class OrderBook(_MarketPanel):
         self.observe(self._on_group, "group")
         self.refresh()
 
-    def _on_group(self, _: Any) -> None:
+    def _on_group(self, _: object) -> None:
         """Follow as many levels as the rows need."""
         with self._guard:
             self._unfollow(self.live)

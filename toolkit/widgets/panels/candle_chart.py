@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.orders.delivery import Prepared
+    from ...products import Product
     from ...session import Session
 
 
@@ -269,7 +270,7 @@ class Candles(PositionPanel):
         shown = {"rows": rows, "studies": studies, "prices": prices}
         self.history = {"interval": self.interval, "complete": self._complete, **shown}
 
-    def _on_interval(self, change: Any) -> None:
+    def _on_interval(self, change: Mapping[str, Any]) -> None:
         with self._guard:
             try:
                 live = self._session.stream.candles(self._product.symbol, self.interval)
@@ -284,7 +285,7 @@ class Candles(PositionPanel):
             self._load()
         self.refresh()
 
-    def _on_indicators(self, change: Any) -> None:
+    def _on_indicators(self, change: Mapping[str, Any]) -> None:
         with self._guard:
             try:
                 for text in self.indicators:
@@ -331,7 +332,7 @@ class Candles(PositionPanel):
         precision = self._product.price_precision
         return self._product.tick_scale[0] if precision is None else precision
 
-    def _account_view(self, mark: Any) -> dict[str, Any]:
+    def _account_view(self, mark: Decimal | None) -> dict[str, Any]:
         """Return the price lines and the fills of the account."""
         if self._account is None:
             return {"lines": [], "fills": []}
@@ -570,7 +571,7 @@ def _start_s(row: Mapping[Any, Any]) -> int:
     return int(row["time"].timestamp())
 
 
-def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def order_lines(product: Product, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a price line for each open order, which can be moved to another price.
 
     Parameters
@@ -593,13 +594,13 @@ def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[
     return lines
 
 
-def _line(product: Any, name: str, price: Decimal, up: bool, text: str) -> dict[str, Any]:
+def _line(product: Product, name: str, price: Decimal, up: bool, text: str) -> dict[str, Any]:
     shown = in_units(price, product.tick_size)
     return {"id": name, "kind": name, "up": up, "price": float(price), "text": text, "shown": shown, "moves": False}
 
 
 def position_lines(
-    product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
+    product: Product, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
 ) -> list[dict[str, Any]]:
     """Return the price lines of a position: entry with its PnL, and liquidation.
 

@@ -181,7 +181,7 @@ class Dashboard(anywidget.AnyWidget):
             for name, traits in given.items():
                 getattr(self, name).set_state(traits)
 
-    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+    def _on_message(self, _: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and content.get("part") in _FILES:
             getattr(self, content["part"])._on_message(self, content.get("content"), buffers)
 

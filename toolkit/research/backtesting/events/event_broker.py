@@ -261,7 +261,7 @@ class EventBroker(SimulatedBroker):
             return []
         return self._offer(state, side, steps)
 
-    def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
+    def schedule(self, time_ns: int, kind: str, payload: object) -> None:
         """Let something take place at a time.
 
         Parameters
@@ -275,7 +275,7 @@ class EventBroker(SimulatedBroker):
         """
         heappush(self.happenings, (time_ns, TURNS[kind], next(self.numbers), kind, payload))
 
-    def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
+    def enqueue(self, state: SymbolState, kind: str, payload: object) -> None:
         """Send a request, which arrives after the order latency and never before one that was sent earlier.
 
         Parameters
@@ -292,7 +292,7 @@ class EventBroker(SimulatedBroker):
         self.last_arrivals[0] = max(arrives, self.last_arrivals[0])
         self.schedule(self.last_arrivals[0], kind, (state, payload))
 
-    def process_request(self, state: SymbolState, kind: str, payload: Any) -> None:
+    def process_request(self, state: SymbolState, kind: str, payload: object) -> None:
         """Process a request that has arrived, with the recorded last price. See `SimulatedBroker`.
 
         Parameters

@@ -64,7 +64,7 @@ class EventSettings(TypedDict, total=False):
     """Time in which half of what we took from the recorded book is back (True: "10s"). None: it is never missing."""
 
 
-def events_by_symbol(data: Any) -> Mapping[str, Events | EventFiles] | None:
+def events_by_symbol(data: object) -> Mapping[str, Events | EventFiles] | None:
     """Return data as events by symbol, None when it is none.
 
     Parameters
@@ -91,7 +91,7 @@ def backtest_events(
     strategy: StrategyLike,
     data: Mapping[str, Events | EventFiles],
     settings: RunSettings,
-    latency: Any,
+    latency: object,
     progress: bool,
     interval: str | pd.Timedelta | None = None,
     *,
@@ -465,7 +465,7 @@ def _market(state: SymbolState, events: Events, feed_ns: int | None) -> Historic
     return found
 
 
-def _funding(core: Core, data: Mapping[str, Summary], given: Any) -> Any:
+def _funding(core: Core, data: Mapping[str, Summary], given: object) -> Any:
     """Return the funding of each symbol: as given, else the recorded rates where there are some."""
     if not isinstance(given, str) or given != "interest":
         return given

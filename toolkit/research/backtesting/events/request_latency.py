@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ class RequestLatency(NamedTuple):
         return self.text
 
 
-def request_latency(given: Any, events: Events | EventFiles, random: Random) -> RequestLatency:
+def request_latency(given: object, events: Events | EventFiles, random: Random) -> RequestLatency:
     """Return the latency that a setting describes.
 
     Parameters

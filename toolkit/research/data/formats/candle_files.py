@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ....errors import InputError
 from ....extras import need
@@ -140,7 +141,9 @@ def _times_as_column(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis([str(name) for name in table.columns], axis=1)
 
 
-def _first_wrong(path: Path, column: str, values: Any, wrong: Any, expected: str) -> None:
+def _first_wrong(
+    path: Path, column: str, values: pd.Series[Any], wrong: pd.Series[bool] | NDArray[np.bool_], expected: str
+) -> None:
     rows = np.flatnonzero(wrong)
     if len(rows):
         got = str(values.iloc[int(rows[0])])

@@ -96,7 +96,7 @@ def _trades(frame: pd.DataFrame, symbol: str) -> Events:
     return Events(_rows(frame, kind=Kind.TRADE), symbol=symbol)
 
 
-def _rows(frame: pd.DataFrame, **more: Any) -> NDArray[Any]:
+def _rows(frame: pd.DataFrame, **more: object) -> NDArray[Any]:
     amounts = {name: frame[name].to_numpy(dtype="f8") for name in ("price", "quantity")}
     sides = np.where(frame["side"] == "BUY", 1, -1)
     return from_columns({**_times(frame), **amounts, "side": sides, **more}, len(frame))

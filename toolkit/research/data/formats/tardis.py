@@ -98,7 +98,7 @@ def _trades(table: pd.DataFrame) -> NDArray[Any]:
     return _rows(table, kind=Kind.TRADE, id=hashed(table["id"]) if "id" in table else 0)
 
 
-def _rows(table: pd.DataFrame, **more: Any) -> NDArray[Any]:
+def _rows(table: pd.DataFrame, **more: object) -> NDArray[Any]:
     return from_columns({**{field: table[column] for field, column in ROW.items()}, **more}, len(table))
 
 

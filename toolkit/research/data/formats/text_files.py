@@ -366,7 +366,9 @@ def convert(
     return left
 
 
-def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], describe: Any) -> pd.DataFrame:
+def _without(
+    source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], describe: Callable[[int], str]
+) -> pd.DataFrame:
     """Return a table without its damaged rows, of which the first one is looked up in the file."""
     rows = np.flatnonzero(bad)
     if not len(rows):
