@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -22,3 +23,11 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line for each reason what was not run: without a browser that is two hundred tests."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"NOT RUN [{count}] {reason}")
