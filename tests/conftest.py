@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # Some hundred processes start in these tests: without bytecode each compiles the toolkit again, a third of their time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A background job of a shell, nohup and some CI systems ignore SIGINT, and what is started there inherits that. A handler
+# is not inherited: processes of tests that are interrupted start as in a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "default", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
