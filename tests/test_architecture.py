@@ -52,6 +52,9 @@ MAY_IMPORT = {
     "venue": {"protocol"} | BASE,
     "interchange": {"errors", "extras"},
     "pictures": {"extras"},
+    "cells": set(),
+    "progress": set(),
+    "exchanges": {"client", "environments", "errors", "extras", "numerals", "products", "protocol", "venue"},
     "plots": {"errors", "guards", "extras", "interchange", "numerals", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
@@ -79,12 +82,12 @@ LAYERS = {
         "cli",
         "testing magics",
         "report classroom learn gym",
-        "widgets",
-        "research plots",
-        "pictures",
         "session",
+        "widgets exchanges",
+        "research plots",
+        "plain_session",
         "session_methods connecting",
-        "following exchanges",
+        "following",
         "client venue",
         "*",
     ),
@@ -124,13 +127,14 @@ def modules() -> dict[str, Path]:
 def imports(name: str) -> frozenset[str]:
     """Return the modules of the toolkit that a module imports.
 
-    Counted are imports anywhere in its body, also in functions, those for types only, and modules named by a string:
-    the argument of import_module, and the tables of TABLES.
+    Counted are imports anywhere in its body, also in functions, those for types only and of its stub, and modules named
+    by a string: the argument of import_module, and the tables of TABLES.
     """
     path = modules()[name]
     package = path.relative_to(ROOT).parent.parts
     found = set() if name in REGISTRIES else named_modules(name)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    sources = [each for each in (path, path.with_suffix(".pyi")) if each.exists()]
+    for node in (node for each in sources for node in ast.walk(ast.parse(each.read_text(encoding="utf-8")))):
         if isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             words = (node.module or "").split(".") if node.module else []

@@ -22,7 +22,6 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import toolkit
 from tests import stubs
-from toolkit import accessors
 from toolkit.client.orders.trading import TradingFlows
 from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
 
@@ -148,18 +147,6 @@ def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[st
 
 def normal(annotation: str) -> str:
     return ast.unparse(ast.parse(annotation))
-
-
-def test_the_stub_of_accessors_has_the_signatures_of_the_registered_functions() -> None:
-    tree = ast.parse(Path(accessors.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    del declared["register"]
-    assert set(declared) == {name for name in vars(accessors.Accessors) if not name.startswith("_")}
-    for name, node in declared.items():
-        assert signature_of(getattr(accessors.Accessors, name)) == (
-            parameters_of(node),
-            node.returns and ast.unparse(node.returns),
-        )
 
 
 def test_methods_of_a_session_say_at_run_time_what_a_call_of_them_returns() -> None:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import accessors
 from .extras import on_first_use
-from .numerals import Span
 
 __version__ = "0.1.0"
 
@@ -40,71 +38,6 @@ __all__ += ["class_room", "connect", "gym", "join"]
 __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
-def _ticket(self: Session, symbol: str | int, **fields: Any) -> OrderTicket:
-    """Return an order ticket for a product, a widget.
-
-    Parameters
-    ----------
-    symbol : str or int
-        Product symbol, such as "BTCUSDC", or its code.
-    **fields : object
-        First values of its fields, such as `side="SELL"` or `price="70000"`.
-
-    Returns
-    -------
-    OrderTicket
-        A ticket that signs nothing before it was reviewed.
-
-    Raises
-    ------
-    UnknownProduct
-        For a product that the venue does not have.
-    InputError
-        For a field that a ticket does not have.
-
-    Examples
-    --------
-    >>> session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid
-    True
-    """
-    from .widgets import OrderTicket
-
-    return OrderTicket(self, symbol, **fields)
-
-
-def _dashboard(self: Session, symbol: str | int, interval: Span = "1m") -> Dashboard:
-    """Return a widget with ticket, candles, order book, trades, account and blotter.
-
-    Parameters
-    ----------
-    symbol : str or int
-        Product symbol, such as "BTCUSDC", or its code.
-    interval : str or int or timedelta, optional
-        Length of the candles, such as "15m", or a timedelta (default: "1m").
-
-    Returns
-    -------
-    Dashboard
-        All panels of the product as one widget.
-
-    Raises
-    ------
-    UnknownProduct
-        For a product that the venue does not have.
-
-    Examples
-    --------
-    >>> session.dashboard("BTCUSDC")
-    <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
-    """
-    from .widgets import Dashboard
-
-    return Dashboard(self, symbol, interval)
-
-
-accessors.register("ticket", _ticket)
-accessors.register("dashboard", _dashboard)
-
 if TYPE_CHECKING:
     from . import checks, errors, gym, learn, margin, orders, plots, products, report, research, widgets
     from .classroom.joining import join
@@ -119,7 +52,6 @@ if TYPE_CHECKING:
     from .session_methods import AsyncBuilder, Builder
     from .venue.model.market import Market
     from .wallet import Wallet
-    from .widgets import Dashboard, OrderTicket
 
 else:  # a type checker would take a module-level `__getattr__` for "any name goes"
     __getattr__ = on_first_use(__name__, _HOMES)

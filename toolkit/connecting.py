@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
-from .cells import contains, follow_cells
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import RETRY, HttpTransport, Retry, read_envelope
@@ -450,7 +449,6 @@ def prepared(session: S, approve: bool, fork: str | None) -> S:
         except BaseException:
             session.close()
             raise
-    close_when_replaced(session)
     return session
 
 
@@ -484,25 +482,3 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     ratio = exact(shock, "shock")
     rows = venue.host.query(lambda core: figures(core, account, int(code), ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
-
-
-def close_when_replaced(session: Any) -> None:
-    """Close a notebook's session once its cell is run again, when its name means another one and no other name has it.
-
-    Otherwise its venue, threads and widgets would stay for as long as the kernel.
-
-    Parameters
-    ----------
-    session : object
-        Session that a cell made.
-    """
-    names = set[str]()
-
-    def look(one: Any, own: dict[str, Any], again: bool) -> bool:
-        held = {name for name, value in own.items() if contains(value, one)}
-        names.update(held)
-        if again and not held and any(type(own.get(name)) is type(one) for name in names):
-            one.close()
-        return bool(one._delivery.closed)
-
-    follow_cells(session, look)

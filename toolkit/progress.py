@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 DELAY_SECONDS = 5.0
-"""Seconds after which the bar of a long read appears."""
+"""Seconds after which the bar of a long read or advance appears."""
 
 
 def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
@@ -84,3 +86,32 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+LEAST_MS = 600_000
+"""A shorter advance never takes long. It shows no bar."""
+
+
+@contextmanager
+def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that is called with each time reached, Unix ms.
+
+    Parameters
+    ----------
+    start_ms : int
+        Beginning of the advance, Unix ms.
+    target_ms : int
+        End of the advance, Unix ms.
+    shown : bool or None
+        Whether a bar is shown, as in `LocalVenue.advance`.
+    """
+    if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
+        yield lambda time_ms: None
+        return
+    minutes = (target_ms - start_ms) / 60_000
+    with late_bar(shown, DELAY_SECONDS, desc="advance", total=minutes, unit=" min", unit_scale=True) as bar:
+
+        def moved(time_ms: int) -> None:
+            bar.update((time_ms - start_ms) / 60_000 - bar.n)
+
+        yield moved

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .plain_session import Session
     from .plots import Theme
-    from .session import Session
     from .venue.engine.core import Core
     from .venue.local import LocalVenue
 

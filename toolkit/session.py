@@ -1,53 +1,36 @@
 """`connect()` and Session: one wallet in one environment, its clients and, locally, its venue.
 
 A session is synchronous, for cells and scripts. `session.aio` is its asynchronous twin with the same names. Connecting
-opens nothing: the network is touched by the first call that needs it.
+opens nothing: the network is touched by the first call that needs it. This is the session that users have. Rooms below
+know the one of `plain_session`, so that they import nothing that is built on them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-from contextlib import suppress
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
-from weakref import WeakSet
 
-from . import connecting, session_methods
-from .client.io.flow import AsyncDriver, Driver, Runtime
-from .client.io.nonce_sources import NonceSources
-from .client.io.rate_limits import RateLimiter
-from .client.io.transport import AsyncHttpTransport, HttpTransport
-from .client.io.venue_clock import SessionClock, VenueClock
-from .client.io.venue_controls import ServedVenue
-from .client.limits.order_limits import OrderLimits
-from .client.orders.delivery import Delivery
-from .client.orders.intents import Ledger
-from .client.orders.ledger_file import account_ledger, open_ledger
-from .client.orders.pretrade import PreTradeChecks
-from .client.reads.reading import Catalogue
-from .environments import LOCAL, Environment
+from . import connecting, plain_session
+from .cells import contains, follow_cells
+from .environments import Environment
 from .environments import environment as environment_named
 from .errors import InputError, require
-from .guards import no_keys
 from .limits import Limits
+from .plain_session import AsyncSession
 from .secrecy import Secret
 from .wallet import Wallet
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .client.io.transport import AnyTransport
-    from .client.orders.exchange import AsyncExchange, Exchange
-    from .client.parent_orders.schedule import ParentRunner
-    from .client.reads.info import AsyncInfo, Info
-    from .client.stream.stream import AsyncStream, Stream
-    from .client.stream.updates import FeedEvent
     from .exchanges import ExchangeMarket
+    from .numerals import Span
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
+    from .widgets import Dashboard, OrderTicket
+
+__all__ = ["AsyncSession", "Session", "ask", "connect"]
 
 
 def connect(
@@ -152,7 +135,9 @@ def connect(
         limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
         runtime=connecting.runtime_of(venue, clock),
     )
-    return connecting.prepared(session, in_process and chosen["approve"], fork)
+    connecting.prepared(session, in_process and chosen["approve"], fork)
+    close_when_replaced(session)
+    return session
 
 
 def _reader(
@@ -161,7 +146,7 @@ def _reader(
     """Return what only reads the venue to follow, which is named, or given by its address, or a market of ccxt's."""
     exchange, _, market = follow.partition(":") if isinstance(follow, str) else ("", "", "")
     if market and not market.startswith("//"):
-        from .exchanges import ExchangeMarket
+        from .exchanges import ExchangeMarket  # needs ccxt's extra
 
         return ExchangeMarket(exchange, market, as_symbol=as_symbol)
     if as_symbol is not None:
@@ -185,7 +170,7 @@ def ask(question: str) -> bool:
     return input(f"{question}\nSend it? Type yes: ").strip().lower() == "yes"
 
 
-class Session(session_methods.SessionMethods):
+class Session(plain_session.Session):
     """One wallet in one environment. Made by `connect`.
 
     A context manager: leaving it closes what it opened.
@@ -210,350 +195,87 @@ class Session(session_methods.SessionMethods):
         The asynchronous twin.
     """
 
-    _path = "session"
-    _parts = ("exchange", "info", "stream", "venue")
-
-    def __init__(
-        self,
-        environment: Environment,
-        *,
-        wallet: Wallet | None,
-        account: str | None,
-        venue: LocalVenue | None,
-        owns_venue: bool,
-        control_token: Secret | None = None,
-        transport: Any,
-        sending: connecting.Sending,
-        limits: Limits | None = None,
-        limiter: RateLimiter,
-        runtime: Runtime,
-    ) -> None:
-        if environment.name == LOCAL.name:
-            environment = connecting.of_one_venue(environment, venue, sending["intents"])
-        self.environment = environment
-        self.wallet = wallet
-        self._local = venue
-        """The venue in this process, None for any other."""
-        self._owns_venue = owns_venue
-        self._panels: WeakSet[Any] = WeakSet()
-        """Widgets that follow this session. Closing it stops them."""
-        self._transport = transport
-        self._timeout = sending["timeout"]
-        # A venue in this process is asked for its time; that of any other is known from its answers.
-        jumps = environment.name == LOCAL.name
-        self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
-        if self._clock is not None:
-            runtime = replace(runtime, now=self._clock.now_ms, observe=self._clock.observe)
-        self._runtime = runtime
-        self._known_account = account or (wallet.account if wallet else None)
-        self._http = HttpTransport(environment.base_url, transport, self._timeout)
-        served = ServedVenue(self._http, control_token) if environment.name == LOCAL.name else None
-        self.venue: LocalVenue | ServedVenue | None = served if venue is None else venue
-        self._driver = Driver(self._http.send, self._runtime, self._sleep, self._settle)
-        self._catalogue = Catalogue()
-        self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"])
-        self._runs: WeakSet[Any] = WeakSet()
-        """Runs of strategies on this session. `stop_all` ends them."""
-        ledger = self._ledger(sending["intents"])
-        name = f"{environment.label} {self._signer}"
-        self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader)
-        self._delivery = Delivery(
-            environment=environment,
-            wallet=wallet,
-            account=self._account,
-            ledger=ledger,
-            limits=self._limits,
-            nonces=NonceSources(self._local),
-            limiter=limiter,
-            confirm=sending["confirm"],
-            retry=sending["retry"],
-            expiry_ms=sending["expiry_ms"],
-            check=self._checks.check,
-            settle_timeout=sending["settle_timeout"],
-            clock_skew=lambda: self.clock.skew_ms,
-        )
-
-    def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
-        """Return the requested ledger: by default a file of the account, unless nothing outlives this process.
-
-        While the account is not known the file is that of the address that signs.
-        """
-        signer = self._signer
-        if intents is not None or self._local is not None or signer is None:
-            return open_ledger(intents)
-        return account_ledger(self.environment, lambda: self._known_account or signer)
-
-    @property
-    def _signer(self) -> str | None:
-        return None if self.wallet is None else self.wallet.agent or self.wallet.master
-
-    @property
-    def clock(self) -> SessionClock:
-        """The venue's time, if it is known: `clock.now_ms()`, `clock.speed`, `clock.skew_ms`."""
-        return SessionClock(self._runtime.now, self._clock, 1.0 if self._local is None else self._local.host.speed)
-
-    def _sleep(self, seconds: float) -> None:
-        if not self._is_manual():
-            self._runtime.pause(seconds)
-
-    def _settle(self, seconds: float) -> None:
-        if self._is_manual():
-            self._settle_venue()
-        else:
-            self._runtime.pause(seconds)
-
-    def _settle_venue(self) -> None:
-        """Let a manual clock's time pass until every action that was answered is executed. See `settle_delay`."""
-        if (venue := self._local) is not None and (due := venue.host.settled_ms()) > venue.host.now_ms():
-            venue.advance(until=due)
-
-    def _is_manual(self) -> bool:
-        """Return whether time only moves by `advance`. A wait would never end then, so waits are skipped."""
-        return self._local is not None and not self._local.host.clock.runs
-
-    @cached_property
-    def exchange(self) -> Exchange:
-        """The actions of the interface, one method each."""
-        from .client.orders.exchange import Exchange
-
-        return Exchange(self._driver, self.environment, self._delivery, self._catalogue)
-
-    @cached_property
-    def info(self) -> Info:
-        """The queries of the venue, one method each, as DataFrames."""
-        from .client.reads.info import Info
-
-        return Info(self)
-
-    @cached_property
-    def _parents(self) -> ParentRunner:
-        """The runner of this session's parent orders."""
-        from .client.parent_orders.schedule import ParentRunner
-
-        owner = f"{int(self._runtime.random_float() * 2**52):013x}"
-        calls, runs = self._calls, not self._is_manual()
-        made = ParentRunner(calls, self._delivery, self._catalogue, self._runtime.now, owner, runs)
-        if self._local is not None and not self._delivery.closed:
-            self._local.host.alarms.append(made)
-        return made
-
-    @cached_property
-    def stream(self) -> Stream:
-        """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
-        from .client.stream.stream import Stream
-
-        return Stream(
-            self, observe=self._observe, speed=lambda: self.clock.speed, is_over=lambda: self._delivery.closed
-        )
-
-    def _observe(self, event: FeedEvent) -> None:
-        """Take an update of the feed: it shows the venue's time, and may settle what was submitted."""
-        if self._clock is not None and event.timestamp_ms is not None:
-            self._clock.follow(event.timestamp_ms)
-        owner = event.topic.fields.get("userAddress")
-        if owner is not None and event.kind == "incremental":
-            self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
-
-    permissions = cached_property(session_methods.SessionPermissions)
-    parent_orders = cached_property(session_methods.ParentOrders)
-    limits = cached_property(session_methods.SessionLimits)
-    intents = cached_property(session_methods.Intents)
-    products = cached_property(session_methods.Products)
-
-    @cached_property
-    def aio(self) -> AsyncSession:
-        """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
-        return AsyncSession(self)
-
-    @no_keys
-    def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
-        """Return the account's figures now and with a moved mark price of one product. Nothing changes.
-
-        It works only for a venue in this process. `connect("local", follow=…, fork=…)` copies an account there.
+    def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
+        """Return an order ticket for a product, a widget.
 
         Parameters
         ----------
         symbol : str or int
-            Product, by symbol or code.
-        shock : float or str
-            Move of the mark price, a ratio: −0.2 is a fall of 20 %.
+            Product symbol, such as "BTCUSDC", or its code.
+        **fields : object
+            First values of its fields, such as `side="SELL"` or `price="70000"`.
 
         Returns
         -------
-        DataFrame
-            The index is "now" and "shocked". The margins are of the cross positions, or of the isolated one.
-
-            - mark_price: float64, USDC
-            - position: float64, base units, negative for a short
-            - unrealized_pnl, equity, available: float64, USDC
-            - initial_margin, maintenance_margin: float64, USDC
-            - margin_ratio: float64, a ratio, inf without equity
-            - liquidation_price: float64, USDC, NaN where no price liquidates
-            - liquidated: bool
+        OrderTicket
+            A ticket that signs nothing before it was reviewed.
 
         Raises
         ------
+        UnknownProduct
+            For a product that the venue does not have.
         InputError
-            For a ratio of −1 or less, and for a venue elsewhere.
+            For a field that a ticket does not have.
 
         Examples
         --------
-        >>> _ = session.buy("BTCUSDC", "0.1")
-        >>> session.what_if("BTCUSDC", "-0.2")["unrealized_pnl"].round().tolist()
-        [-1.0, -1251.0]
+        >>> session.ticket("BTCUSDC", side="SELL", price="70000", quantity="0.01").valid
+        True
         """
-        return connecting.what_if(self._local, self.account, symbol, shock)
+        from .widgets import OrderTicket
 
-    def _find_account(self) -> None:
-        """Ask the venue whose agent this session's key is, where that is not known yet."""
-        self._driver.run(self._account())
+        return OrderTicket(self, symbol, **fields)
 
-    def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
+    def dashboard(self, symbol: str | int, interval: Span = "1m") -> Dashboard:
+        """Return a widget with ticket, candles, order book, trades, account and blotter.
+
+        Parameters
+        ----------
+        symbol : str or int
+            Product symbol, such as "BTCUSDC", or its code.
+        interval : str or int or timedelta, optional
+            Length of the candles, such as "15m", or a timedelta (default: "1m").
+
+        Returns
+        -------
+        Dashboard
+            All panels of the product as one widget.
+
+        Raises
+        ------
+        UnknownProduct
+            For a product that the venue does not have.
 
         Examples
         --------
-        >>> short = toolkit.connect(clock="manual")
-        >>> short.close()
-        >>> short.stream.health.state
-        'idle'
+        >>> session.dashboard("BTCUSDC")
+        <Dashboard BTCUSDC: Header, Candles, OrderBook, OrderTicket, Blotter, Account, Trades>
         """
-        self._delivery.closed = True
-        if "_parents" in self.__dict__:
-            self._parents.close()
-            if self._local is not None:
-                with suppress(ValueError):  # another thread closes the session too
-                    self._local.host.alarms.remove(self._parents)
-        for panel in list(self._panels):
-            panel.stop()
-        if "stream" in self.__dict__:
-            self.stream.close()
-        self._http.close()
-        self._delivery.close_ledger()
-        if self._owns_venue and self._local is not None:
-            self._local.close()
+        from .widgets import Dashboard
+
+        return Dashboard(self, symbol, interval)
 
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
-    def __repr__(self) -> str:
-        return f"<Session {self._described()}>"
+def close_when_replaced(session: Session) -> None:
+    """Close a notebook's session once its cell is run again, when its name means another one and no other name has it.
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        mark = ' <b style="color:#b00020">real money</b>' if self.environment.is_mainnet else ""
-        return f"<code>Session</code> {escape(self._described())}{mark}"
-
-    def _described(self) -> str:
-        where = self.environment.name
-        if self._local is not None:
-            where += " in this process"
-        else:
-            where += f" at {self.environment.base_url}"
-        who = f"account {_short(self._known_account)}" if self._known_account else "no account yet"
-        if self.wallet is None or self._signer is None:
-            return f"{where}, {who}, read-only"
-        roles = [role for role in ("agent", "master") if getattr(self.wallet, role)]
-        return f"{where}, {who}, signs as {' and '.join(roles)}"
-
-
-class AsyncSession(session_methods.AsyncSessionMethods):
-    """The asynchronous twin of Session, reached as `session.aio`: same names, arguments and results, awaited.
+    Otherwise its venue, threads and widgets would stay for as long as the kernel.
 
     Parameters
     ----------
-    session : Session
-        The session.
+    session : object
+        Session that a cell made.
     """
+    names = set[str]()
 
-    _path = "session.aio"
-    _parts = ("exchange", "info", "stream", "venue")
+    def look(one: Session, own: dict[str, Any], again: bool) -> bool:
+        held = {name for name, value in own.items() if contains(value, one)}
+        names.update(held)
+        if again and not held and any(type(own.get(name)) is type(one) for name in names):
+            one.close()
+        return bool(one._delivery.closed)
 
-    def __init__(self, session: Session) -> None:
-        self.sync = session
-        self.environment = session.environment
-        self.wallet = session.wallet
-        self.venue = session.venue
-        self._session = session
-        self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
-        self._catalogue = session._catalogue
-        self._checks, self._delivery, self._limits = session._checks, session._delivery, session._limits
-
-    @property
-    def _parents(self) -> ParentRunner:
-        return self._session._parents
-
-    @property
-    def _known_account(self) -> str | None:
-        return self._session._known_account
-
-    @_known_account.setter
-    def _known_account(self, account: str | None) -> None:
-        self._session._known_account = account
-
-    async def _sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0 if self._session._is_manual() else seconds)
-
-    async def _settle(self, seconds: float) -> None:
-        if self._session._is_manual():
-            self._session._settle_venue()
-            seconds = 0
-        await asyncio.sleep(seconds)
-
-    @cached_property
-    def exchange(self) -> AsyncExchange:
-        """The actions of the interface, one coroutine function each."""
-        from .client.orders.exchange import AsyncExchange
-
-        return AsyncExchange(self._driver, self.environment, self._delivery, self._catalogue)
-
-    @cached_property
-    def info(self) -> AsyncInfo:
-        """The queries of the venue, one coroutine function each."""
-        from .client.reads.info import AsyncInfo
-
-        return AsyncInfo(self)
-
-    permissions = cached_property(session_methods.AsyncSessionPermissions)
-    parent_orders = cached_property(session_methods.AsyncParentOrders)
-    limits = cached_property(session_methods.AsyncSessionLimits)
-    intents = cached_property(session_methods.AsyncIntents)
-    products = cached_property(session_methods.AsyncProducts)
-
-    @cached_property
-    def stream(self) -> AsyncStream:
-        """The live feed, with live objects to await."""
-        from .client.stream.stream import AsyncStream
-
-        return AsyncStream(self)
-
-    @property
-    def clock(self) -> SessionClock:
-        """As Session.clock, nothing to await."""
-        return self._session.clock
-
-    def _find_account(self) -> None:
-        self._session._find_account()
-
-    async def close(self) -> None:
-        """Close this loop's connections, and the session."""
-        await self._http.close()
-        self._session.close()
-
-    async def __aenter__(self) -> AsyncSession:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<AsyncSession {self._session._described()}>"
-
-
-def _short(address: str | None) -> str:
-    return f"{address[:6]}…{address[-4:]}" if address else "none"
+    follow_cells(session, look)

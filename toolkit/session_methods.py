@@ -5,7 +5,6 @@ Most are written once as flows and bound here, synchronous or awaited.
 
 from __future__ import annotations
 
-from .accessors import Accessors
 from .client.io.flow import Asynchronous, Synchronous
 from .client.limits.stopping import LimitFlows, StopFlows
 from .client.orders.approvals import BuilderFlows, PermissionFlows
@@ -15,7 +14,7 @@ from .client.reads.table_flows import ProductFlows, TableFlows
 from .suggestions import Suggesting
 
 
-class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Accessors, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, StopFlows, TableFlows, Suggesting, Synchronous):
     """The methods of Session."""
 
 

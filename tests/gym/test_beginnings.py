@@ -30,12 +30,12 @@ def test_a_simulated_market_is_that_of_a_drawn_seed_after_its_first_minute(seed:
     drawn = int(np_random(seed)[0].integers(2**31))
     with LocalVenue(seed=drawn, market=market, clock="manual", accounts=1, balance="5000") as same:
         began = same.host.now_ms()
-        same.host.advance_to(began + 60_000, progress=False)
+        same.host.advance_to(began + 60_000)
         assert env._venue is not None
         assert env._venue.host.now_ms() == began + 60_000
         assert env._venue.control.state_hash() == same.control.state_hash()
         env.step([0.0])
-        same.host.advance_to(began + 61_000, progress=False)
+        same.host.advance_to(began + 61_000)
         assert env._venue.control.state_hash() == same.control.state_hash()
         assert len(seen) == 25
     env.close()

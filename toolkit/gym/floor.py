@@ -196,7 +196,7 @@ class Floor:
         common: dict[str, Any] = {"clock": "manual", "accounts": settings.traders, "balance": settings.balance}
         if settings.replay is None:
             venue = LocalVenue(seed=int(random.integers(1 << 31)), market=settings.market, **common)
-            venue.host.advance_to(venue.host.now_ms() + WARM_UP_MS, progress=False)
+            venue.host.advance_to(venue.host.now_ms() + WARM_UP_MS)
         else:
             player = Player(settings.replay, Genesis().products)
             # An episode that begins later would end with the recording, and be shorter than the others.
@@ -257,7 +257,7 @@ class Floor:
     def _pass_time(self) -> None:
         """Let a step of time pass: by moving a manual clock, or by waiting."""
         if self._venue is not None and not self._venue.host.clock.runs:
-            self._venue.host.advance_to(self._venue.host.now_ms() + self.step_ms, progress=False)
+            self._venue.host.advance_to(self._venue.host.now_ms() + self.step_ms)
         elif self.settings.session is not None:
             time.sleep(self.step_ms / 1000 / (self.settings.session.clock.speed or 1.0))
 

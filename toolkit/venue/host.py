@@ -27,7 +27,7 @@ from .lab.faults import Faults
 from .lab.journal import REST_SECONDS, SLICE_MS, Journal, apply, plain
 from .lab.player import Player
 from .lab.sigint import defer_sigint
-from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker, advance_bar
+from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker
 from .risk.witness import watched
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class VenueHost:
         with self.lock:
             return max([self.now_ms(), *(waiting.due for waiting in self.core.state.unsettled)])
 
-    def advance_to(self, target: int, progress: bool | None = None) -> None:
+    def advance_to(self, target: int, moved: Callable[[int], None] = lambda time_ms: None) -> None:
         """Let time pass until a moment.
 
         See `LocalVenue.advance`.
@@ -170,18 +170,17 @@ class VenueHost:
         ----------
         target : int
             Moment to reach, Unix ms.
-        progress : bool or None, optional
-            True shows a bar immediately, False never, `None` when it takes long (default: `None`).
+        moved : callable, optional
+            Function that is called with each moment that was reached, Unix ms (default: none).
         """
         steps = Steps()
-        with advance_bar(self.core.state.time, target, progress) as moved:
-            # In steps, so that other threads get the lock, and an alarm acts at its own moment of the venue's time.
-            while (reached := self._step(target, steps.span_ms)) < target:
-                moved(reached)
-                # An alarm takes its own time, so no pause is needed after it.
-                if not self._ring(reached):
-                    steps.pause()
+        # In steps, so that other threads get the lock, and an alarm acts at its own moment of the venue's time.
+        while (reached := self._step(target, steps.span_ms)) < target:
             moved(reached)
+            # An alarm takes its own time, so no pause is needed after it.
+            if not self._ring(reached):
+                steps.pause()
+        moved(reached)
         self._ring(target)
 
     def _ring(self, now_ms: int) -> bool:

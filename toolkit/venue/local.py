@@ -16,6 +16,7 @@ import msgspec
 from ..errors import InputError, require
 from ..guards import no_keys
 from ..numerals import Span, milliseconds, moment
+from ..progress import advance_bar
 from ..protocol.reads.endpoint import MAX_TIME
 from ..stored.writing import write_file
 from ..suggestions import Suggesting
@@ -200,7 +201,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             target = moment(until, "until", now) if span is None else now + milliseconds(span)
             if target < now:
                 raise InputError(f"until {target} is in the past. It is {now} (Unix ms)", field="until", value=until)
-        self.host.advance_to(target, progress)
+        with advance_bar(now, target, progress) as moved:
+            self.host.advance_to(target, moved)
         return target
 
     def snapshot(self) -> int:

@@ -21,7 +21,7 @@ from toolkit.venue.engine.commands import Control
 from toolkit.venue.lab import ticker
 from toolkit.venue.lab.faults import SETTINGS, Fault
 from toolkit.venue.lab.player import Player, fit_row, listed_symbol
-from toolkit.venue.lab.ticker import Alarms, Steps, Ticker, advance_bar
+from toolkit.venue.lab.ticker import Alarms, Steps, Ticker
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Genesis
 
@@ -117,44 +117,6 @@ def test_a_ticker_may_be_stopped_by_its_own_thread() -> None:
     assert done.wait(30)
     made[0]._thread.join(30)
     assert not made[0]._thread.is_alive()
-
-
-@pytest.mark.parametrize(
-    ("span", "shown", "bar"),
-    [(600_000, None, True), (599_999, None, False), (600_000, False, False), (5, True, True)],
-)
-def test_only_long_advances_have_a_bar_in_minutes(
-    monkeypatch: pytest.MonkeyPatch, span: int, shown: bool | None, bar: bool
-) -> None:
-    class Bar:
-        n = 0.0
-
-        def update(self, minutes: float) -> None:
-            self.n += minutes
-
-    made: list[tuple[Any, ...]] = []
-    drawn = Bar()
-
-    class Late:
-        def __init__(self, shown: bool | None, seconds: float, **options: Any) -> None:
-            made.append((shown, seconds, options))
-
-        def __enter__(self) -> Bar:
-            return drawn
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-    monkeypatch.setattr(ticker, "late_bar", Late)
-    with advance_bar(1_000, 1_000 + span, shown) as moved:
-        moved(1_000 + span // 2)
-        moved(1_000 + span)
-    if bar:
-        options = {"desc": "advance", "total": span / 60_000, "unit": " min", "unit_scale": True}
-        assert made == [(shown, 5.0, options)]
-        assert drawn.n == pytest.approx(span / 60_000)
-    else:
-        assert (made, drawn.n) == ([], 0)
 
 
 # the player

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...client.reads.reading import identity_of
 from ...errors import InputError, StaleData, warn
@@ -29,13 +29,26 @@ if TYPE_CHECKING:
 
     from ...client.io.venue_clock import SessionClock
     from ...client.stream.live import Live, Update
-    from ...exchanges import ExchangeMarket
-    from ...session import Session
+    from ...plain_session import Session
 
 MARKETS = ("trades", "order_book", "ticker", "candles")
 """Channels recorded by default. They need symbols."""
 ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions", "account")
 """Channels of the session's account."""
+
+
+class Recordable(Protocol):
+    """What can be recorded besides a session, such as an `ExchangeMarket`: live objects and their clock."""
+
+    identity: str
+
+    @property
+    def stream(self) -> object:
+        """The live objects, by the name of their channel."""
+
+    @property
+    def clock(self) -> SessionClock:
+        """The clock of their arrival."""
 
 
 class Recorder:
@@ -209,7 +222,7 @@ class Recorder:
 
 
 def record(
-    session: Session | ExchangeMarket,
+    session: Session | Recordable,
     path: str | os.PathLike[str],
     symbols: str | Iterable[str] = (),
     *,
@@ -229,7 +242,7 @@ def record(
 
     Parameters
     ----------
-    session : Session or ExchangeMarket
+    session : Session or Recordable
         A session, or an `ExchangeMarket`, which has no candles and no account.
     path : str or PathLike
         Directory to write to. It may hold a recording of the same market, which continues.

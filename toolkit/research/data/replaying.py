@@ -26,7 +26,7 @@ from .recording import Recording
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...session import Session
+    from ...plain_session import Session
     from ...venue.local import LocalVenue
 
 

@@ -23,7 +23,7 @@ from .run_state import utc
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
     from ...venue.model.market import Market
 
 
@@ -90,7 +90,7 @@ def paper(
     >>> run = research.paper(Cross, ["BTCUSDC"], duration="30m")
     Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
     """
-    from ...session import connect
+    from ...plain_session import session_on
     from ...venue.local import LocalVenue
 
     given = events_by_symbol(replay) or {}
@@ -105,7 +105,7 @@ def paper(
     made: AbstractContextManager[Session] = (
         nullcontext(session)
         if session is not None
-        else connect(venue=LocalVenue(clock=clock, seed=seed, market=market, replay=recorded or None))
+        else session_on(LocalVenue(clock=clock, seed=seed, market=market, replay=recorded or None))
     )
     with made as chosen:
         if venue_in_process(chosen) is None:

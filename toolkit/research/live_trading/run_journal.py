@@ -27,7 +27,7 @@ from ..account_data import OrderHandle
 from ..context import Kept
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 FORMAT = 1
 """Number of the format of a run's journal."""

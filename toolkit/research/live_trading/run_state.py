@@ -24,7 +24,7 @@ from ..market_data import time_index
 from .run_journal import OwnFill, RunJournal
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 NAN = float("nan")
 DAY_MS = 86_400_000

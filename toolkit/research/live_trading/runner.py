@@ -34,7 +34,7 @@ from .run_state import RunState, rows_of, utc
 from .session_context import FeedQueue, SessionContext
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 GRACE_MS = 300
 """How long after its end a bar is queried, so that it holds its last trade."""

@@ -33,7 +33,7 @@ from .limits import check_order
 from .run_state import NAN, RunState, rows_of, unix_ms
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
     from ..strategy import Strategy
 
 DEPTHS = (20, 200)

@@ -16,7 +16,7 @@ from .run_journal import RunName
 from .run_state import utc
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 
 def watch(session: Session, run: str, *, after: Span = "60s", every: Span = "5s", duration: Span | None = None) -> None:

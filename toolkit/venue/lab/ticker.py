@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Protocol
-
-from ...progress import late_bar
 
 TICK_MS = 200
 LOCK_SECONDS = 0.1
@@ -110,34 +107,3 @@ class Ticker:
         # A reader of the feed may close the venue from the ticker's own thread, which can't wait for itself.
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
-
-
-DELAY_SECONDS = 5.0
-"""Seconds after which the bar appears."""
-LEAST_MS = 600_000
-"""A shorter advance never takes long. It shows no bar."""
-
-
-@contextmanager
-def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is called with each time reached, Unix ms.
-
-    Parameters
-    ----------
-    start_ms : int
-        Beginning of the advance, Unix ms.
-    target_ms : int
-        End of the advance, Unix ms.
-    shown : bool or None
-        Whether a bar is shown, as in `LocalVenue.advance`.
-    """
-    if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
-        yield lambda time_ms: None
-        return
-    minutes = (target_ms - start_ms) / 60_000
-    with late_bar(shown, DELAY_SECONDS, desc="advance", total=minutes, unit=" min", unit_scale=True) as bar:
-
-        def moved(time_ms: int) -> None:
-            bar.update((time_ms - start_ms) / 60_000 - bar.n)
-
-        yield moved

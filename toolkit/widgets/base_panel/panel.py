@@ -33,7 +33,7 @@ from .watch import SessionWatch
 
 if TYPE_CHECKING:
     from ...client.stream.live import Live
-    from ...session import Session
+    from ...plain_session import Session
 
 
 FIRST_DATA_SECONDS = 3.0

@@ -20,8 +20,8 @@ from .watch import News
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
+    from ...plain_session import Session
     from ...products import Product
-    from ...session import Session
 
 CHECKED_FIELDS = {**dict.fromkeys(ORDER_ACTIONS, tuple(CHECKS)), "setLeverage": ("maxLeverage", TIERS, TIER_LEVERAGE)}
 """Action → the fields of a product by which it is checked."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.stream.live import Update
-    from ...session import Session
+    from ...plain_session import Session
 
 # A quarter of QUIET_MS: some lost answers in a row are needed before panels lock.
 PING_MS = 500

@@ -16,7 +16,7 @@ from .draft import DEFAULT_LEVERAGE, ZERO, Draft, Holdings, PriceLevel, TicketIn
 from .validation import margin_needed
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 
 Row = Mapping[str, Any]

@@ -23,7 +23,7 @@ from .validation import NO_LEVERAGE
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
-    from ...session import Session
+    from ...plain_session import Session
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""

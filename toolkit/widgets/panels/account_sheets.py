@@ -27,8 +27,8 @@ from ..order_ticket.holdings import AccountStreams, row_of
 from .blotter import funding_row, size_text
 
 if TYPE_CHECKING:
+    from ...plain_session import Session
     from ...products import Product
-    from ...session import Session
 
 SETTLED = 24
 """Settled rates that are shown."""

@@ -24,7 +24,7 @@ from ..order_ticket.holdings import NO_PRICE, UNKNOWN_PRICE, UNTRIGGERED, Accoun
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
-    from ...session import Session
+    from ...plain_session import Session
 
 
 FILLS = 12

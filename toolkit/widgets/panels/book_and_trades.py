@@ -15,8 +15,8 @@ from ..base_panel.panel import Panel, module
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...plain_session import Session
     from ...products import Product
-    from ...session import Session
 
 SHOWN_TRADES = 40
 DEEP = 200

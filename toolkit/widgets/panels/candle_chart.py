@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.orders.delivery import Prepared
+    from ...plain_session import Session
     from ...products import Product
-    from ...session import Session
 
 
 SHOWN_CANDLES = 120

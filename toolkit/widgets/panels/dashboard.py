@@ -20,7 +20,7 @@ from .candle_chart import Candles
 from .header import Header
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 LEVELS = 8
 _FILES = {

@@ -9,7 +9,7 @@ from ..base_panel.number_format import change, countdown, in_units, money, perce
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
-    from ...session import Session
+    from ...plain_session import Session
 
 
 class Header(Panel):

@@ -18,7 +18,7 @@ from ..base_panel.panel import Panel, module
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...session import Session
+    from ...plain_session import Session
 
 BOARD_PATH = "/class/board.json"
 POLL_SECONDS = 2.0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client.orders.receipts import Receipt
-    from ...session import Session
+    from ...plain_session import Session
 
 ZERO_ADDRESS = "0x" + "0" * 40
 
