@@ -40,7 +40,6 @@ TOP = "toolkit"
 """The room of the modules that lie in no folder."""
 FLOORS = {
     TOP: 95,
-    "client/capture": 95,
     "client/io": 95,
     "client/limits": 95,
     "client/orders": 95,

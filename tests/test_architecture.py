@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
 BASE = {
     "progress",
+    "tracebacks",
     "errors",
     "exposure",
     "limits",
@@ -35,11 +36,12 @@ BASE = {
 }
 MAY_IMPORT = {
     "secrecy": set(),
-    "errors": {"secrecy"},
+    "tracebacks": set(),
+    "errors": {"secrecy", "tracebacks"},
     "exposure": set(),
     "limits": {"errors", "exposure", "orders"},
     "returns": set(),
-    "numerals": {"errors"},
+    "numerals": {"errors", "tracebacks"},
     "environments": {"errors"},
     "product_rows": {"errors", "numerals"},
     "products": {"errors", "numerals", "product_rows"},
@@ -74,7 +76,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("limits", "capture parent_orders", "orders stream", "reads", "io"),
+    "client": ("limits", "parent_orders", "orders stream", "reads", "io"),
     "widgets": ("panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("documents", "reads", "*"),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import toolkit
@@ -22,7 +24,7 @@ from toolkit.client.orders import ledger_file
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
-from toolkit.errors import DataWarning, StoredFileError
+from toolkit.errors import StoredFileError
 from toolkit.research.analysis import trial_file
 from toolkit.research.analysis.results import Results
 from toolkit.research.context import Kept
@@ -41,9 +43,8 @@ from toolkit.venue.model.genesis import Genesis
 
 ADVICE = """the fields of the {name} have changed: {module}.SCHEMA is {pinned}, the fields have {found}.
 1. Raise {module}.{number}, and set SCHEMA to "{found}".
-2. Write the migration of older files, or refuse them with a sentence that says what to do.
-3. Add the file of the new number: python -m tests.persisted_formats "{name}". Keep that of the old one where it still
-   opens, with its test; where it is refused, a test of the refusal.
+2. Files of other numbers are refused, in a sentence that says what to do. Write a migration only if users have such.
+3. Replace the file: python -m tests.persisted_formats "{name}".
 """
 
 
@@ -117,41 +118,24 @@ def test_trials_open_with_their_values(tmp_path: Path) -> None:
 
 def test_a_ledger_of_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as later:
-        later.setattr(ledger_file, "_KIND", replace(ledger_file._KIND, version=4))
-        later.setattr(ledger_file, "FORMAT", 4)
+        later.setattr(ledger_file, "_KIND", replace(ledger_file._KIND, version=2))
+        later.setattr(ledger_file, "FORMAT", 2)
         SqliteLedger(tmp_path / "later").close()
     with pytest.raises(
-        StoredFileError, match=rf"a later version of the toolkit wrote it \({toolkit.__version__}, format 4"
+        StoredFileError, match=rf"a later version of the toolkit wrote it \({toolkit.__version__}, format 2"
     ):
         SqliteLedger(tmp_path / "later")
 
 
-@pytest.mark.parametrize(("name", "number"), [("intents-1", 0), ("intents-1", 1), ("intents-2", 2)])
-def test_a_ledger_of_an_older_format_is_given_header_and_checksums(name: str, number: int, tmp_path: Path) -> None:
-    file = tmp_path / f"{name}.sqlite"
-    shutil.copy(persisted_formats.DATA / file.name, file)
+@pytest.mark.parametrize("number", [0, 9])
+def test_a_ledger_without_a_header_is_refused(number: int, tmp_path: Path) -> None:
+    file = copy("ledger of intents", tmp_path)
     with sqlite3.connect(file) as database:
+        database.execute("DROP TABLE header")
         database.execute(f"PRAGMA user_version = {number}")
     database.close()
-    for _ in range(2):
-        ledger = SqliteLedger(file)
-        [intent] = ledger.all()
-        assert (intent.state, intent.body, ledger.notes()) == (IntentState.ACCEPTED, b"signed", {"plan-1": "text"})
-        assert ledger.note("plan-1", "text", "text")
-        ledger.close()
-
-
-@pytest.mark.parametrize("change", ['payload=\'{"type":"other"}\'', "body='{\"nonce\":2}'", "state='LOST'"])
-def test_a_row_that_was_damaged_before_it_had_a_checksum_is_named(change: str, tmp_path: Path) -> None:
-    file = tmp_path / "intents-1.sqlite"
-    shutil.copy(persisted_formats.DATA / file.name, file)
-    with sqlite3.connect(file) as database:
-        database.execute(f"UPDATE intents SET {change}")
-    database.close()
-    ledger = SqliteLedger(file)
-    with pytest.warns(UserWarning, match="intents-1.sqlite .* 'testnet-00000000-1' is damaged"):
-        assert ledger.all() == []
-    ledger.close()
+    with pytest.raises(StoredFileError, match="it has no header: it is damaged, or another program wrote it"):
+        SqliteLedger(file)
 
 
 def test_a_parent_order_opens_with_its_values() -> None:
@@ -187,17 +171,28 @@ def test_a_class_opens_with_its_students() -> None:
     assert [student.name for student in opened.students] == ["Ann", "Bo"]
 
 
-OLDER = {
-    "results-1": lambda file: Results.load(file),
-    "sweep-1.jsonl": lambda file: RecordFile(file, retry_failed=False),
-    "class-1.json": lambda file: Roster.load(file),
+WITHOUT_HEADER = {
+    "results": (b'{"rows":{}}', lambda file: Results.load(file.parent)),
+    "points of a sweep": (b'{"key":"k1"}\n', lambda file: RecordFile(file, retry_failed=False)),
+    "class": (b'{"students":[]}', lambda file: Roster.load(file)),
+    "venue dump": (b"\x80", lambda file: Core.load(file.read_bytes())),
+    "journal of a run": (b"{}\n", lambda file: LineFile(file, run_journal._KIND)),
+    "trials": (b"", lambda file: trial_file.open_trials(file)),
 }
+"""Format → a file of it without a header, and what opens it. "" makes a database without one."""
 
 
-@pytest.mark.parametrize("name", OLDER)
-def test_a_file_from_before_it_had_a_header_is_refused_in_words(name: str) -> None:
-    with pytest.raises(StoredFileError, match="an earlier version"):
-        OLDER[name](persisted_formats.DATA / name)
+@pytest.mark.parametrize("name", WITHOUT_HEADER)
+def test_a_file_without_a_header_is_refused_in_words(name: str, tmp_path: Path) -> None:
+    content, opened = WITHOUT_HEADER[name]
+    file = tmp_path / "meta.json"
+    file.write_bytes(content)
+    if not content:
+        with sqlite3.connect(file) as database:
+            database.execute("CREATE TABLE trials (key TEXT)")
+        database.close()
+    with pytest.raises(StoredFileError, match="another program wrote it"):
+        opened(file)
 
 
 @pytest.mark.parametrize("step", [-1, 1])
@@ -211,10 +206,13 @@ def test_a_file_of_another_format_number_names_the_version_that_wrote_it(tmp_pat
         Roster.load(tmp_path / "class")
 
 
-def test_parts_of_a_recording_from_before_they_had_headers_open_with_a_warning() -> None:
-    with pytest.warns(DataWarning, match="1 parts have no checksum"):
-        [row] = Recording(persisted_formats.DATA / "recording-1").frame("trades", "BTCUSDC").to_dict("records")
-    assert (row["price"], row["quantity"]) == (Decimal("62000.1"), Decimal("0.25"))
+def test_a_part_of_a_recording_without_a_header_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    shutil.copytree(path("recording"), folder)
+    [part] = folder.rglob("*.parquet")
+    pq.write_table(pa.table({"price": [1.0]}), part)
+    with pytest.raises(StoredFileError, match="another program wrote it"):
+        Recording(folder).frame("trades", "BTCUSDC")
 
 
 # a renamed field

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 
 from toolkit import __version__
 from toolkit.errors import ToolkitError
+from toolkit.tracebacks import VARIABLE
 
 COMMANDS = {
     "quickstart": "the first trade, from faucet to closed position, on the local venue",
@@ -72,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except (ToolkitError, OSError) as error:
+        if os.environ.get(VARIABLE) == "all":
+            raise
         print(f"toolkit {args.command}: {error}", file=sys.stderr, flush=True)
         return 2
 

@@ -50,12 +50,12 @@ from __future__ import annotations
 import linecache
 import reprlib
 import sys
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .secrecy import blanked, safe
+from .tracebacks import own_steps
 
 _HOME = __file__.removesuffix("errors.py")
 
@@ -80,9 +80,9 @@ class ToolkitError(Exception):
             shell: Any = IPython.get_ipython()
             return list(shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__, tb_offset=1))
         own = []
-        for frame, number in traceback.walk_tb(self.__traceback__):
-            file, room = frame.f_code.co_filename, str(frame.f_globals.get("__name__")).partition(".")[0]
-            if room not in ("toolkit", "IPython") and "site-packages" not in file:
+        for step in own_steps(self.__traceback__):
+            file, number = step.tb_frame.f_code.co_filename, step.tb_lineno
+            if "site-packages" not in file:  # the shell's own frames
                 own.append(f"line {number}: {linecache.getline(file, number).strip()}")
         return [*own, f"{type(self).__name__}: {self}", "(%tb shows every frame)"]
 

@@ -1,4 +1,7 @@
-"""Guards at the door of public functions: an argument that looks like a private key is refused, and never repeated."""
+"""Guards at the door of public functions: an argument that looks like a private key is refused, and never repeated.
+
+An error leaves them with the caller's own frames only, see `tracebacks`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from .errors import InputError, ToolkitError
 from .secrecy import Secret, is_like_key
 from .suggestions import advised
+from .tracebacks import trim
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -80,13 +84,17 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def guarded(*args: P.args, **keywords: P.kwargs) -> T:
-        if name := key_argument(names, args[1:] if is_method else args, keywords):
-            del args, keywords  # a traceback that shows local variables must not show the key
-            raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
         try:
-            return function(*args, **keywords)
-        except TypeError as error:
-            raise advised(error, function.__name__, names) from None
+            if name := key_argument(names, args[1:] if is_method else args, keywords):
+                del args, keywords  # a traceback that shows local variables must not show the key
+                raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
+            try:
+                return function(*args, **keywords)
+            except TypeError as error:
+                raise advised(error, function.__name__, names) from None
+        except ToolkitError as error:
+            trim(error)
+            raise
 
     return guarded
 
@@ -110,10 +118,14 @@ def takes_secrets(*secret: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             given = [Secret(arg) if name in secret else arg for name, arg in itertools.zip_longest(names, args)]
             del given[len(args) :], args
             keywords = {name: Secret(arg) if name in secret else arg for name, arg in keywords.items()}
-            if name := key_argument(names, given, keywords):
-                del given, keywords
-                raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
-            return function(*given, **keywords)  # type: ignore[arg-type]
+            try:
+                if name := key_argument(names, given, keywords):
+                    del given, keywords
+                    raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
+                return function(*given, **keywords)  # type: ignore[arg-type]
+            except ToolkitError as error:
+                trim(error)
+                raise
 
         return guarded
 

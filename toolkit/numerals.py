@@ -15,7 +15,8 @@ from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar, cast
 
-from .errors import InputError, MalformedRequest
+from .errors import InputError, MalformedRequest, ToolkitError
+from .tracebacks import trim
 
 Number = Decimal | int | str | float
 """The types of a formula's argument."""
@@ -55,8 +56,12 @@ def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        with localcontext(_CONTEXT):
-            result = function(*args, **kwargs)
+        try:
+            with localcontext(_CONTEXT):
+                result = function(*args, **kwargs)
+        except ToolkitError as error:
+            trim(error)
+            raise
         return cast(_R, _ANSWER.plus(result)) if isinstance(result, Decimal) else result
 
     return wrapped

@@ -15,10 +15,12 @@ from . import connecting, plain_session
 from .cells import contains, follow_cells
 from .environments import Environment
 from .environments import environment as environment_named
-from .errors import InputError, require
+from .errors import InputError, ToolkitError, require
+from .guards import no_keys
 from .limits import Limits
 from .plain_session import AsyncSession
 from .secrecy import Secret
+from .tracebacks import trim
 from .wallet import Wallet
 
 if TYPE_CHECKING:
@@ -102,42 +104,49 @@ def connect(
     >>> toolkit.connect(clock="manual", seed=3, market="calm")
     <Session local in this process, account 0xf39F…2266, signs as agent and master>
     """
-    token = None if control_token is None else Secret(control_token)
-    del control_token  # a traceback shows the local variables of its frames, and one may be a key
-    texts: dict[str, object] = {"base_url": base_url or os.environ.get("TOOLKIT_BASE_URL")}
-    texts |= {"ws_url": sending.get("ws_url") or os.environ.get("TOOLKIT_WS_URL"), "intents": sending.get("intents")}
-    if wrong := connecting.wrong_type(environment, wallet, account, **texts):
-        del environment, wallet, account, base_url, sending, texts
-        raise InputError(f"{wrong}. The value is not shown, as it may be a key", field=wrong.split()[0])
-    chosen = connecting.sending_with_defaults(sending)
-    ws_url, timeout = chosen["ws_url"], chosen["timeout"]
-    env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    if limits is not None:
-        require(limits, Limits, "limits", "toolkit.Limits(…), or None for none")
-    in_process = connecting.is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
-    if owns_venue:
-        venue = connecting.new_venue(
-            _reader(follow, timeout, chosen["as_symbol"]), chosen["when_stale"], seed=seed, clock=clock, market=market
+    try:
+        token = None if control_token is None else Secret(control_token)
+        del control_token  # a traceback shows the local variables of its frames, and one may be a key
+        texts: dict[str, object] = {
+            "base_url": base_url or os.environ.get("TOOLKIT_BASE_URL"),
+            "ws_url": sending.get("ws_url") or os.environ.get("TOOLKIT_WS_URL"),
+            "intents": sending.get("intents"),
+        }
+        if wrong := connecting.wrong_type(environment, wallet, account, **texts):
+            del environment, wallet, account, base_url, sending, texts
+            raise InputError(f"{wrong}. The value is not shown, as it may be a key", field=wrong.split()[0])
+        chosen = connecting.sending_with_defaults(sending)
+        ws_url, timeout = chosen["ws_url"], chosen["timeout"]
+        env = environment_named(environment, base_url=base_url, ws_url=ws_url)
+        if limits is not None:
+            require(limits, Limits, "limits", "toolkit.Limits(…), or None for none")
+        addressed = bool(base_url or ws_url) or transport is not None
+        in_process = connecting.is_in_process(env, environment, venue, addressed)
+        owns_venue = connecting.check_following(follow, fork, in_process and venue is None)
+        if owns_venue:
+            followed = _reader(follow, timeout, chosen["as_symbol"])
+            venue = connecting.new_venue(followed, chosen["when_stale"], seed=seed, clock=clock, market=market)
+        listed = None if in_process else partial(connecting.accounts_listed, env, transport, timeout)
+        wallet, address = connecting.keys_and_account(env, wallet, account, venue, listed)
+        session = Session(
+            env,
+            wallet=wallet,
+            account=address,
+            venue=venue,
+            owns_venue=owns_venue,
+            control_token=token,
+            transport=venue.transport() if venue is not None and transport is None else transport,
+            sending=chosen,
+            limits=limits,
+            limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
+            runtime=connecting.runtime_of(venue, clock),
         )
-    listed = None if in_process else partial(connecting.accounts_listed, env, transport, timeout)
-    wallet, address = connecting.keys_and_account(env, wallet, account, venue, listed)
-    session = Session(
-        env,
-        wallet=wallet,
-        account=address,
-        venue=venue,
-        owns_venue=owns_venue,
-        control_token=token,
-        transport=venue.transport() if venue is not None and transport is None else transport,
-        sending=chosen,
-        limits=limits,
-        limiter=connecting.rate_limiter(chosen["rates"], local=in_process),
-        runtime=connecting.runtime_of(venue, clock),
-    )
-    connecting.prepared(session, in_process and chosen["approve"], fork)
-    close_when_replaced(session)
-    return session
+        connecting.prepared(session, in_process and chosen["approve"], fork)
+        close_when_replaced(session)
+        return session
+    except ToolkitError as error:
+        trim(error)
+        raise
 
 
 def _reader(
@@ -195,6 +204,7 @@ class Session(plain_session.Session):
         The asynchronous twin.
     """
 
+    @no_keys
     def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
         """Return an order ticket for a product, a widget.
 
@@ -226,6 +236,7 @@ class Session(plain_session.Session):
 
         return OrderTicket(self, symbol, **fields)
 
+    @no_keys
     def dashboard(self, symbol: str | int, interval: Span = "1m") -> Dashboard:
         """Return a widget with ticket, candles, order book, trades, account and blotter.
 

@@ -51,7 +51,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("doctor", {
         "env": "local", "base_url": None, "ws_url": None, "keyfile": None, "keyring": None,
         "agent_key_env": "TOOLKIT_AGENT_KEY", "master_key_env": "TOOLKIT_MASTER_KEY", "account": None,
-        "capture": None, "duration": 60.0, "timeout": 5.0,
+        "timeout": 5.0,
     }),
 ]  # fmt: skip
 GIVEN: list[tuple[str, dict[str, Any]]] = [
@@ -90,8 +90,7 @@ GIVEN: list[tuple[str, dict[str, Any]]] = [
     ("doctor --env mainnet --base-url b --ws-url w --keyfile k --keyring r --agent-key-env A --master-key-env M",
      {"env": "mainnet", "base_url": "b", "ws_url": "w", "keyfile": Path("k"), "keyring": "r", "agent_key_env": "A",
       "master_key_env": "M"}),
-    ("doctor --account x --capture f --duration 2.5 --timeout 0.5",
-     {"account": "x", "capture": Path("f"), "duration": 2.5, "timeout": 0.5}),
+    ("doctor --account x --timeout 0.5", {"account": "x", "timeout": 0.5}),
 ]  # fmt: skip
 
 

@@ -424,28 +424,20 @@ def test_findings_and_steps_are_60_wide_in_a_narrow_terminal(
 
 
 @pytest.mark.parametrize("reached", [True, False])
-def test_the_feed_and_a_capture_follow_only_where_the_venue_was_reached(
-    reached: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_feed_follows_only_where_the_venue_was_reached(reached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def examine(session: Any, variables: Any) -> Any:
         assert session.environment.name == "testnet"
         yield Finding("reachable", "ok", "x")
         return reached
 
-    def capture(session: Any, folder: Path, *times: float) -> Finding:
-        return Finding("capture", "ok", f"{folder} {times}")
-
     monkeypatch.setattr(doctor, "versions", lambda: [Finding("versions", "ok", "x")])
     monkeypatch.setattr(doctor, "examine", examine)
     monkeypatch.setattr(doctor, "feed", lambda session, timeout: Finding("feed", "ok", f"{timeout}"))
-    monkeypatch.setattr(doctor, "capture", capture)
-    words = ["doctor", "--timeout", "2", "--duration", "3", "--env", "testnet"]
+    words = ["doctor", "--timeout", "2", "--env", "testnet"]
     names = ["versions", "keys", "reachable"]
-    found = list(doctor._look(build_parser("doctor").parse_args([*words, "--capture", "f"])))
-    assert [one.name for one in found] == [*names, *(["feed", "capture"] if reached else [])]
-    assert [one.text for one in found[3:]] == (["2.0", "f (3.0, 2.0)"] if reached else [])
     found = list(doctor._look(build_parser("doctor").parse_args(words)))
     assert [one.name for one in found] == [*names, *(["feed"] if reached else [])]
+    assert [one.text for one in found[3:]] == (["2.0"] if reached else [])
 
 
 def test_wrong_arguments_of_the_environment_end_the_look() -> None:
@@ -507,41 +499,3 @@ def test_the_feed_is_tried_with_the_first_product(listed: bool) -> None:
         "feed", "fail", "ws://x: slow",
         "compare the feed's address: --ws-url, or TOOLKIT_WS_URL. At a local venue it follows from --base-url",
     )  # fmt: skip
-
-
-REPORT = Path("OUT") / "report.md"
-WHERE = f"12 answers. See {REPORT}"
-
-
-@pytest.mark.parametrize(
-    ("failed", "published", "finding"),
-    [
-        ("", [], Finding("capture", "ok", WHERE)),
-        ("", [False], Finding("capture", "ok", WHERE)),
-        ("", [False, True], Finding("capture", "warn", WHERE, f"{REPORT} has no keys or addresses. Send it with your "
-                                    "report of the problem")),
-        ("lost", [True], Finding("capture", "warn", f"{WHERE}. The feed failed: lost",
-                                 "try again, or another address")),
-    ],
-)  # fmt: skip
-def test_a_capture_is_written_and_says_what_to_do_with_it(
-    failed: str, published: list[bool], finding: Finding, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    seen: list[Any] = []
-    taken = SimpleNamespace(
-        summary=lambda: "12 answers", feed=SimpleNamespace(error=failed), write=seen.append,
-        differences=[SimpleNamespace(published=one) for one in published],
-    )  # fmt: skip
-    monkeypatch.setattr("toolkit.client.capture.findings.take", lambda *given: seen.append(given) or taken)
-    fake: Any = object()
-    assert doctor.capture(fake, Path("OUT"), 1.5, 2.5) == finding
-    assert seen == [(fake, 1.5, 2.5), Path("OUT")]
-    told = "  …     capture      asking every query, then reading every channel for 1.5 s\n"
-    assert capsys.readouterr().out == told
-
-    def full(folder: Path) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    taken.write = full
-    text = "OUT can't be written: [Errno 13] Permission denied"
-    assert doctor.capture(fake, Path("OUT"), 1.5, 2.5) == Finding("capture", "fail", text, "name another folder")

@@ -19,6 +19,7 @@ import json
 import os
 import sys
 from collections import Counter
+from pathlib import Path
 
 import httpx
 
@@ -71,6 +72,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="how long an effect may take to show (default 10)")
     text = "token of a local venue's controls (default: the variable TOOLKIT_CONTROL_TOKEN)"
     parser.add_argument("--token", default=os.environ.get("TOOLKIT_CONTROL_TOKEN", ""), help=text)
+    text = "instead compare each answer, field by field, with the toolkit's declarations, and write report and fixtures"
+    parser.add_argument("--capture", type=Path, metavar="FOLDER", help=text)
+    text = "with --capture: the environment, for the signatures of malformed requests (default local)"
+    parser.add_argument("--env", choices=("local", "testnet", "mainnet"), default="local", help=text)
+    text = "with --capture: address of an account (default: that of the key in TOOLKIT_AGENT_KEY)"
+    parser.add_argument("--account", metavar="ADDRESS", help=text)
+    text = "with --capture: seconds to read the channels (default 60)"
+    parser.add_argument("--duration", type=float, default=60.0, help=text)
     parser.add_argument("--json", action="store_true", help="also print the table as JSON")
     given = parser.parse_args()
     try:
@@ -78,6 +87,11 @@ def main() -> int:
     except httpx.HTTPError as error:
         print(f"nothing answers at {given.url}: {error}")
         return 2
+    if given.capture is not None:
+        # The suite imports nothing of the toolkit. Only this comparison does.
+        from tests.capture.findings import capture
+
+        return capture(given.url, given.capture, given.env, given.feed, given.account, given.duration)
     found = outcomes(given.url, given.feed, given.only, given.seconds, given.token, shown=True)
     print(f"\n{summary(found)}")
     if given.json:

@@ -237,13 +237,12 @@ ROOMS: dict[str, Room] = {
         ["toolkit/client/limits", "toolkit/limits.py"],
         ["tests/test_limits.py", "tests/client/limits", "tests/client/orders/test_pretrade.py"],
     ),
-    "client/capture": Room(["toolkit/client/capture"], ["tests/client/capture"]),
 }
 
 REACHED = (
     *("protocol", "checks", "margin", "cli", "classroom", "learn", "exchanges", "gym", "widgets/order_ticket"),
     "widgets/panels",
-    *("client/orders", "client/parent_orders", "client/limits", "client/capture", "client/stream", "client/reads"),
+    *("client/orders", "client/parent_orders", "client/limits", "client/stream", "client/reads"),
     *("venue/engine", "venue/trading", "venue/risk", "venue/liquidation", "venue/programs", "venue/feed"),
     *("venue/served", "venue/lab", "venue/simulation", "research/analysis", "research/selection"),
     *("research/backtesting", "research/live_trading", "research/data"),

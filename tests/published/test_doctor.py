@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.capture.findings import capture
 from tests.published.feed import feed
 from tests.published.reads import READS, forms
 from tests.published.server import PublishedServer
@@ -36,14 +37,15 @@ _EXAMINED: dict[str, Examined] = {}
 def examined(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Examined:
-    """Return what `toolkit doctor --capture` says of a form. Each form is examined once, because it takes seconds."""
+    """Return what `toolkit doctor` and a capture say of a form. Each form is examined once: it takes seconds."""
     if form.name not in _EXAMINED:
         monkeypatch.setenv("COLUMNS", "300")
         monkeypatch.setenv("TOOLKIT_AGENT_KEY", "0x" + AGENT.secret.hex())
         server = PublishedServer(form, now=time.time_ns() // 1_000_000)
         with server.served() as address, feed(server.world) as ws:
             where = ["--env", "testnet", "--base-url", address, "--ws-url", ws, "--account", MASTER.address]
-            main(["doctor", *where, "--timeout", "5", "--capture", str(tmp_path / "found"), "--duration", "0.5"])
+            main(["doctor", *where, "--timeout", "5"])
+            capture(address, tmp_path / "found", "testnet", ws, MASTER.address, 0.5)
         report = (tmp_path / "found" / "report.md").read_text(encoding="utf-8")
         queries, _, differences = report.partition("## Published fields")[0].partition("## Differences")
         rows = re.findall(r"^\| (/info\S+)[^|]*\|[^|]*\|[^|]*\| (.*?) \|$", queries, re.MULTILINE)

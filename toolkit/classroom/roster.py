@@ -15,8 +15,8 @@ from ..stored.seals import FileKind, sealed
 from ..venue import development
 from ..venue.served.private_files import write_private
 
-FORMAT = 2
-"""Number of the format of a class's file. Files of format 1 had no header."""
+FORMAT = 1
+"""Number of the format of a class's file."""
 _KIND = FileKind("class", FORMAT, "restore it from a copy: the students' keys follow from it")
 SCHEMA = "5e02abf950f69a84"
 """Hash of what is in it. tests/test_persisted_formats.py says what to do on a change."""

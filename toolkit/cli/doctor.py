@@ -88,8 +88,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key")
     add("--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key")
     add("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
-    add("--capture", type=Path, metavar="FOLDER", help="write a report of all queries, errors and channels to FOLDER")
-    add("--duration", type=float, default=60.0, help="seconds to read the channels (default 60)")
     add("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
 
 
@@ -141,8 +139,6 @@ def _look(args: argparse.Namespace) -> Iterator[Finding]:
         reached = yield from examine(session, os.environ)
         if reached:
             yield feed(session, args.timeout)
-        if args.capture is not None and reached:
-            yield capture(session, args.capture, args.duration, args.timeout)
 
 
 def versions() -> Iterator[Finding]:
@@ -321,38 +317,6 @@ def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding
         yield from _agent(session)
         yield from _account(session)
     return reached
-
-
-def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
-    """Compare everything the venue answers with the declarations, and write report and fixtures.
-
-    Parameters
-    ----------
-    session : Session
-        Session on the environment that is looked at.
-    folder : Path
-        Folder to write to.
-    seconds : float
-        How long to read the channels, in seconds.
-    timeout : float
-        Seconds to wait for an answer.
-    """
-    from ..client.capture.findings import take
-
-    print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
-    taken = take(session, seconds, timeout)
-    try:
-        taken.write(folder)
-    except OSError as error:
-        return Finding("capture", "fail", f"{folder} can't be written: {error}", "name another folder")
-    text = f"{taken.summary()}. See {folder / 'report.md'}"
-    if taken.feed.error:
-        text = f"{text}. The feed failed: {taken.feed.error}"
-        return Finding("capture", "warn", text, "try again, or another address")
-    if not any(one.published for one in taken.differences):
-        return Finding("capture", "ok", text)
-    advice = f"{folder / 'report.md'} has no keys or addresses. Send it with your report of the problem"
-    return Finding("capture", "warn", text, advice)
 
 
 def feed(session: Session, timeout: float) -> Finding:

@@ -50,7 +50,7 @@ class LineFile:
         decoded = [_decoded(line) for line in lines]
         header = decoded[0] or (decoded[1] if len(decoded) > 1 else None)
         if header is None or "format" not in header:
-            raise self._kind.error(self.path, "its first line is no header: it is damaged, or of an earlier version")
+            raise self._kind.error(self.path, "its first line is no header: it is damaged, or another program wrote it")
         found = msgspec.convert(header, Header)
         self._kind.check_version(self.path, found)
         if found.format != self._kind.format or found.identity != (found.identity if identity is None else identity):

@@ -126,7 +126,7 @@ class FileKind:
         """
         header = header_in(raw)
         if header is None:
-            raise self.error(path, "it has no header: it is damaged, or another program or an earlier version wrote it")
+            raise self.error(path, "it has no header: it is damaged, or another program wrote it")
         if not is_whole(raw):
             raise self.damaged(path, "its seal does not match its content")
         if header.format != self.format:

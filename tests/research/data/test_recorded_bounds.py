@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,7 +20,7 @@ import pytest
 from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
 from toolkit import extras
 from toolkit.errors import DataWarning, InputError, MissingPackage, StoredFileError
-from toolkit.research.data import event_files, recording_store
+from toolkit.research.data import event_files
 from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns, refuse_inverse
 from toolkit.research.data.events import _KIND, Events, holds_events, read_events
 from toolkit.research.data.loading import load
@@ -220,19 +219,6 @@ def test_parts_of_two_markets_are_not_read_as_one(tmp_path: Path) -> None:
     part_of(tmp_path, "two", 2)
     with pytest.raises(StoredFileError, match=r"parts are of 2 markets: .*Put them into a folder each"):
         Recording(tmp_path / "both").frame("trades")
-
-
-def test_parts_without_a_checksum_are_read_with_a_warning_where_they_are_asked_for(tmp_path: Path) -> None:
-    part_of(tmp_path, "one", 1)
-    [part] = parts_of(tmp_path / "both", "*", "*")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rows = Recording(tmp_path / "both").frame("trades")
-    pq.write_table(pq.read_table(part, partitioning=None).replace_schema_metadata(None), part)
-    with pytest.warns(DataWarning, match="both: 1 parts have no checksum, because an earlier version") as noted:
-        assert Recording(tmp_path / "both").frame("trades").equals(rows)
-    assert [Path(one.filename).name for one in noted] == ["test_recorded_bounds.py"]
-    assert (PART.version, recording_store.FORMAT) == (2, 2)
 
 
 def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) -> None:

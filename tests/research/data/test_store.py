@@ -174,10 +174,6 @@ def test_one_market_and_one_recorder_a_directory(tmp_path: Path) -> None:
         again.append("trades", "BTC", [trade(2, 2)], at(2), "incremental", 2)
         again.close()
     assert len(Recording(tmp_path).frame("trades")) == 3
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "journal.sqlite").write_bytes(b"")
-    with pytest.raises(StoredFileError, match=r"left rows in journal\.sqlite"):
-        Store(tmp_path / "old")
 
 
 def test_a_full_disk_is_counted_and_the_rows_come_when_there_is_space(

@@ -35,10 +35,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 
-from ...errors import InputError, NotSent
+from ...errors import InputError, NotSent, ToolkitError
 from ...guards import key_argument, parameter_names, refusal
 from ...secrecy import Secret
 from ...suggestions import Suggesting, advised
+from ...tracebacks import trim
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -486,14 +487,18 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
 
     @functools.wraps(generator)
     def call(self: Any, *args: Any, **keywords: Any) -> T:
-        if name := key_argument(names, args, keywords):
-            del args, keywords  # a traceback that shows local variables must not show the key
-            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         try:
-            made = generator(self, *args, **keywords)
-        except TypeError as error:
-            raise advised(error, generator.__name__, names) from None
-        result: T = self._driver.run(made)
+            if name := key_argument(names, args, keywords):
+                del args, keywords  # a traceback that shows local variables must not show the key
+                raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
+            try:
+                made = generator(self, *args, **keywords)
+            except TypeError as error:
+                raise advised(error, generator.__name__, names) from None
+            result: T = self._driver.run(made)
+        except ToolkitError as error:
+            trim(error)
+            raise
         return result
 
     return _with_return_type(call, generator)
@@ -504,14 +509,18 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
 
     @functools.wraps(generator)
     async def call(self: Any, *args: Any, **keywords: Any) -> T:
-        if name := key_argument(names, args, keywords):
-            del args, keywords
-            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         try:
-            made = generator(self, *args, **keywords)
-        except TypeError as error:
-            raise advised(error, generator.__name__, names) from None
-        result: T = await self._driver.run(made)
+            if name := key_argument(names, args, keywords):
+                del args, keywords
+                raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
+            try:
+                made = generator(self, *args, **keywords)
+            except TypeError as error:
+                raise advised(error, generator.__name__, names) from None
+            result: T = await self._driver.run(made)
+        except ToolkitError as error:
+            trim(error)
+            raise
         return result
 
     # A receipt has methods too, so an awaited call returns the twin with methods to await.

@@ -28,13 +28,11 @@ from ...stored import databases
 from ...stored.databases import transaction
 from ...stored.seals import FileKind, checksum
 from ..io.nonce_sources import data_directory
-from .intents import FINAL, Changes, Intent, IntentState, Ledger, MemoryLedger, changed, payload_hash
+from .intents import FINAL, Changes, Intent, IntentState, Ledger, MemoryLedger, changed
 
 Row = TypeVar("Row")
 
-FORMAT = 3
-"""Number of the format, also SQLite's user_version. Before 3 there was no header, and before 2 rows had no checksum:
-older files are given both."""
+FORMAT = 1
 KEPT_MS = 90 * 86_400_000
 """Intents with a final state are dropped when they are this much older than the newest one, as the file is opened."""
 _ELSEWHERE = 'or give connect(intents=…) another file (":memory:" keeps none)'
@@ -42,7 +40,7 @@ _KIND = FileKind("ledger of intents", FORMAT, f"nothing was sent. move it away t
 SCHEMA = "030f7a5e8d144cce"
 """Hash of the fields of an intent. tests/test_persisted_formats.py says what to do on a change."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS intents (
+CREATE TABLE intents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE, environment TEXT NOT NULL, account TEXT NOT NULL, signer TEXT NOT NULL,
     action TEXT NOT NULL, nonce INTEGER NOT NULL, expiry_after INTEGER, vault_address TEXT,
@@ -50,8 +48,8 @@ CREATE TABLE IF NOT EXISTS intents (
     created INTEGER NOT NULL, updated INTEGER NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
     body BLOB, code INTEGER, message TEXT NOT NULL, data TEXT, checksum TEXT
 );
-CREATE INDEX IF NOT EXISTS intents_state ON intents (state);
-CREATE TABLE IF NOT EXISTS notes (
+CREATE INDEX intents_state ON intents (state);
+CREATE TABLE notes (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, text TEXT NOT NULL, checksum TEXT
 );
 """
@@ -334,35 +332,15 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _begin(database: sqlite3.Connection) -> None:
-    """Make tables and header, and give the rows of an older format their checksums: not those damaged already."""
-    [version] = database.execute("PRAGMA user_version").fetchone()
-    if version >= FORMAT:
+    """Make tables and header in a new file."""
+    if database.execute("SELECT 1 FROM sqlite_master").fetchall():
         return
     with transaction(database):
         if databases.stamp_of(database):  # another process was faster
             return
         for statement in _SCHEMA.split(";"):
             database.execute(statement)
-        for table, columns in (("intents", _COLUMNS), ("notes", ("name", "text"))):
-            if all(column[1] != "checksum" for column in database.execute(f"PRAGMA table_info({table})").fetchall()):
-                database.execute(f"ALTER TABLE {table} ADD COLUMN checksum TEXT")
-            for row in database.execute(f"SELECT {','.join(columns)} FROM {table} WHERE checksum IS NULL").fetchall():
-                with suppress(*_UNREADABLE):
-                    kept = _sound(row) if table == "intents" else row
-                    set_sum = f"UPDATE {table} SET checksum=? WHERE {columns[0]}=?"
-                    database.execute(set_sum, (_checksum(kept), row[0]))
         databases.stamp(database, _KIND)
-        database.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _sound(row: Sequence[Any]) -> Sequence[Any]:
-    """Return a row of the first format. Raises ValueError where payload, nonce and signed bytes contradict it."""
-    intent = _intent((*row, _checksum(row)))
-    request = json.loads(intent.body) if intent.body and intent.body.startswith(b'{"') else {}
-    signed = request.get("action", intent.payload), request.get("nonce", intent.nonce)
-    if payload_hash(intent.payload) != intent.payload_hash or signed != (intent.payload, intent.nonce):
-        raise ValueError("its payload, hash and signed bytes contradict each other")
-    return row
 
 
 def _checksum(cells: Sequence[Any]) -> str:

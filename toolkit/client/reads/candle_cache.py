@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 """Start (included) and end (excluded), Unix ms."""
 _COVERED = b"toolkit.covered"
-_KIND = FileKind("candle cache", 2, "the candles are read from the venue again, and the file is replaced")
+_KIND = FileKind("candle cache", 1, "the candles are read from the venue again, and the file is replaced")
 
 
 class CandleCache:

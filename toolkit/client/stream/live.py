@@ -17,10 +17,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ...errors import BadAnswer, FeedError, StaleData
+from ...guards import no_keys
 from ...numerals import Timeout, wait_seconds
 from ...protocol.reads.channel import Channel
 from ...protocol.reads.feed import RECORDS
 from ...protocol.reads.rows import Record
+from ...tracebacks import trim
 from .channel_state import FeedRow, moment, row
 from .client import Callback, FeedClient
 from .updates import LIVE, FeedEvent, Topic
@@ -333,6 +335,7 @@ class Live:
         # Without this an object with no rows would be false, by its length.
         return True
 
+    @no_keys
     def wait(self: Self, until: Until = None, timeout: Timeout | None = None) -> Self:
         """Wait, and return the object itself.
 
@@ -654,6 +657,7 @@ class Live:
             try:
                 callback(argument)
             except Exception as error:
+                trim(error)
                 self._errors.append(error)
             except BaseException as error:
                 # KeyboardInterrupt belongs to the caller's thread; on the feed's thread it would end the feed.

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import ToolkitError
+from ...tracebacks import trim
 from ..strategy import Strategy
 
 
@@ -176,7 +177,11 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         own = given.get("session") is not None
         # The run itself uses the copies, because its results read them later.
         given = given if own else {name: _snapshot(value) for name, value in given.items()}
-        results = call(**{**arguments, **given})
+        try:
+            results = call(**{**arguments, **given})
+        except ToolkitError as error:
+            trim(error)
+            raise
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
         results.keep_recipe(results.recipe if own else Recipe(run, given), described)
         return results

@@ -65,8 +65,8 @@ EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
-FORMAT = 2
-"""Number of the format of saved results. Format 1 had no seals and its recipe no version of Python."""
+FORMAT = 1
+"""Number of the format of saved results."""
 _KIND = FileKind("results", FORMAT, "make the run again, or load a copy")
 SCHEMA = "bb132f11979d7ad6"
 """Hash of frames and columns. tests/test_persisted_formats.py says what to do on a change."""

@@ -31,8 +31,8 @@ METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
 DESCRIPTION = ("symbol", "exchange", "source", "notes")
 ROW_GROUP = 100_000
-FORMAT = 2
-"""Number of the format. Files of format 1 have no header and are read as those of other programs."""
+FORMAT = 1
+"""Number of the format. A file without a header is read as one of another program."""
 _KIND = FileKind("events", FORMAT, "load the source again and save it")
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from ...errors import InputError
+from ...guards import no_keys
 from ...interchange import to_pandas
 from .events import Events, holds_events, merge
 from .formats import binance_archives, bybit, hftbacktest, hyperliquid, recordings, tardis
@@ -45,6 +46,7 @@ FORMATS: dict[str, Callable[[TextFile], Mapping[str, Any]]] = {
 PathLike = str | os.PathLike[str]
 
 
+@no_keys
 def load(
     path: PathLike | Iterable[PathLike] | Any,
     format: str | None = None,

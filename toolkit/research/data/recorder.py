@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...client.reads.reading import identity_of
 from ...errors import InputError, StaleData, warn
 from ...extras import need
+from ...guards import no_keys
 from .recording import Recording
 from .recording_store import LOGS, RECORDED, Store, comparable, table
 
@@ -221,6 +222,7 @@ class Recorder:
         return rows[overlap:]
 
 
+@no_keys
 def record(
     session: Session | Recordable,
     path: str | os.PathLike[str],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...client.reads.conversion import seconds as seconds_of
-from ...errors import InputError, warn
+from ...errors import InputError
 from ...extras import need
 from ...numerals import Span, moment_ns
 from ...stored.tables import read_table
@@ -297,23 +297,16 @@ class Recording:
         )
         bounds = [("time", sign, when) for sign, when in ((">=", first), ("<", last)) if when is not None]
         tables = [arrow_schema(channel, exact=False).empty_table()]
-        unchecked: list[Path] = []
         markets: dict[str, Path] = {}
         for part in parts_of(self.path, channel, product):
             day = pd.Timestamp(part.parent.name.partition("=")[2], tz="UTC")
             # Days are directories, so parts of other days are not even opened. `bounds` then chooses the rows.
             if (first is None or day + pd.Timedelta(days=1) > first) and (last is None or day < last):
-                rows, header = read_table(part, PART, unsealed=True, filters=bounds or None)
+                rows, header = read_table(part, PART, filters=bounds or None)
                 tables.append(rows)
-                if header.version:
-                    markets.setdefault(header.identity, part)
-                else:
-                    unchecked.append(part)
+                markets.setdefault(header.identity, part)
         if len(markets) > 1:
             raise PART.error(
                 self.path, f"parts are of {len(markets)} markets: {markets}", "put them into a folder each"
             )
-        if unchecked:
-            text = f"{self.path}: {len(unchecked)} parts have no checksum, because an earlier version wrote them"
-            warn(text)
         return pa.concat_tables(tables[1:] or tables, promote_options="permissive")

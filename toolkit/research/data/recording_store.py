@@ -64,8 +64,8 @@ RECORDED: dict[str, dict[str, str]] = {
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""
 
-FORMAT = 2
-"""Number of the format. Parts of format 1 have no header. They are read, with a warning that nothing checks them."""
+FORMAT = 1
+"""Number of the format."""
 PART = FileKind("part of a recording", FORMAT, "delete it or restore a copy. The other parts can be read without it")
 _JOURNAL = FileKind("journal of a recording", FORMAT, "delete it. The rows in it are lost")
 SCHEMA = "2a1ca8e5c72f40dd"
@@ -285,7 +285,7 @@ class Store:
         names = list(table(channel))[:-3]
         rows: list[dict[str, Any]] = []
         for part in reversed(parts_of(self.path, channel, product)):
-            kept, _ = read_table(part, PART, unsealed=True, columns=names)
+            kept, _ = read_table(part, PART, columns=names)
             rows = kept.slice(max(0, len(kept) - count)).to_pylist() + rows
             if len(rows) >= count:
                 break
@@ -306,7 +306,7 @@ class Store:
         parts = parts_of(self.path, channel, product or "*")
         if not parts:
             return None
-        last, _ = read_table(parts[-1], PART, unsealed=True, columns=["received"])
+        last, _ = read_table(parts[-1], PART, columns=["received"])
         found: datetime = pc.max(last["received"]).as_py()
         return found
 
@@ -417,9 +417,6 @@ class _Segment:
 
 def _lock_of(path: Path) -> sqlite3.Connection:
     """Return the lock of a recording's directory. Raises InputError."""
-    if (path / "journal.sqlite").exists():
-        text = "an earlier version of the toolkit (0.1, format 1) left rows in journal.sqlite"
-        raise PART.error(path, text, "recover them with that version, or record to another directory")
     try:
         # The lock is the operating system's, so that a crash of the process releases it.
         held = hold(path / JOURNAL / LOCK)

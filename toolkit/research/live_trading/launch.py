@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...connecting import venue_in_process
 from ...errors import InputError, WalletError
+from ...guards import no_keys
 from ...limits import Limits
 from ...numerals import Span
 from ..analysis.recipes import repeatable
@@ -116,6 +117,7 @@ def paper(
         return runner.run(duration or "1h", close_at_end=close_at_end)
 
 
+@no_keys
 def live(
     strategy: StrategyLike,
     session: Session,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...guards import no_keys
 from ...interchange import to_pandas
 from ...numerals import span_ns
 from ..analysis.luck import trials
@@ -65,6 +66,7 @@ def walk_forward(
 def walk_forward(
     data: Callable[..., Any], space: Mapping[str, Any], bars: object, *, train: Size, test: Size, **options: Any
 ) -> WalkForward: ...
+@no_keys
 def walk_forward(
     data: Any,  # data, or a strategy
     space: Mapping[str, Any] | None = None,

@@ -16,6 +16,7 @@ import pandas as pd
 
 from ...errors import InputError, ToolkitError, require
 from ...extras import need
+from ...guards import no_keys
 from ...interchange import to_pandas
 from ...suggestions import check_known
 from ..analysis.luck import overfitting, trials
@@ -168,6 +169,7 @@ class Optimisation:
         return f"Optimisation({len(self.table)} points, {self.maximise} {np.nanmax(self.scores):.4g} at {best})"
 
 
+@no_keys
 def optimise(
     strategy: object,
     space: Mapping[str, Any],

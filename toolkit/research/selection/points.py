@@ -34,8 +34,8 @@ from ..analysis.luck import trials
 from ..analysis.results import Results
 from .fingerprints import code_of
 
-FORMAT = 2
-"""Number of the format of a results file. Files of format 1 had no header."""
+FORMAT = 1
+"""Number of the format of a results file."""
 _KIND = FileKind("results of a sweep", FORMAT, "choose another results file")
 SCHEMA = "cd75a5e57eefd7a6"
 """Hash of a record's fields. tests/test_persisted_formats.py says what to do on a change."""

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from ...errors import InputError
+from ...guards import no_keys
 from ...interchange import to_pandas
 from ..analysis.luck import trials
 from ..data.bars import read_bars
@@ -23,6 +24,7 @@ from .fingerprints import code_of, fingerprint
 from .points import Point, Record, RecordFile, from_plain, is_strategy, plain_value, runner
 
 
+@no_keys
 def sweep(
     task: object,
     grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]],

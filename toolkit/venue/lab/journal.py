@@ -376,13 +376,11 @@ class Journal:
             with contextlib.suppress(sqlite3.Error, TypeError):  # damage to a table's name, or to a value's type
                 rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
                 parts = [bytes(memoryview(body)) for (body,) in rows]
-            version = journal_file.dump_version(applied, parts, digest)
-            if version == dump_format.FORMAT:
+            if journal_file.dump_hash(applied, parts) == digest:
                 with contextlib.suppress(StoredFileError):  # with fields of another version: replay from the genesis
                     return applied, Core.load(b"".join(parts), self.path, self.fetch)
-            elif not version:
-                what = f"the dump kept in {self.path} after entry {applied} was altered and is not used"
-                warn(f"{what}. The state is computed from the entries", RuntimeWarning)
+            what = f"the dump kept in {self.path} after entry {applied} was altered, or is of another version"
+            warn(f"{what}. It is not used. The state is computed from the entries", RuntimeWarning)
         # Without a dump every entry is applied, so all must be checked first.
         self.check_behind(contextlib.nullcontext())
         if self._damage is not None:

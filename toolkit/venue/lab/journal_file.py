@@ -26,7 +26,7 @@ from ..engine import dump_format
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-FORMAT = 6
+FORMAT = 1
 """Number of the format. It changes with the venue's rules, because a journal is replayed by them."""
 KIND = FileKind("venue journal", FORMAT, "`toolkit venue --recover` or recover=True keeps what is whole")
 START = b"venue journal %d" % FORMAT
@@ -100,23 +100,7 @@ class Broken(Exception):
     """An entry is missing, altered or unreadable. The text says which and how."""
 
 
-def dump_version(applied: int, parts: Sequence[bytes], digest: bytes) -> int:
-    """Return the format of a dump by its hash, 0 if it has this hash in no format.
-
-    Parameters
-    ----------
-    applied : int
-        Number of entries after the genesis that the dump contains.
-    parts : sequence of bytes
-        Slices of the dump, in order.
-    digest : bytes
-        Kept hash of the dump.
-    """
-    numbers = range(dump_format.FORMAT, 0, -1)
-    return next((number for number in numbers if dump_hash(applied, parts, number) == digest), 0)
-
-
-def dump_hash(applied: int, parts: Iterable[bytes], number: int = dump_format.FORMAT) -> bytes:
+def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
     """Return the hash of a dump in slices.
 
     Parameters
@@ -125,23 +109,19 @@ def dump_hash(applied: int, parts: Iterable[bytes], number: int = dump_format.FO
         Number of entries after the genesis that the dump contains.
     parts : iterable of bytes
         Slices of the dump, in order.
-    number : int, optional
-        Format of the dump (default: the present one).
     """
-    return checksum((dump_start(applied, number), *parts))
+    return checksum((dump_start(applied), *parts))
 
 
-def dump_start(applied: int, number: int = dump_format.FORMAT) -> bytes:
+def dump_start(applied: int) -> bytes:
     """Return the first bytes of the input to a dump's hash.
 
     Parameters
     ----------
     applied : int
         Number of entries after the genesis that the dump contains.
-    number : int, optional
-        Format of the dump (default: the present one).
     """
-    return b"%d:%d:" % (number, applied)
+    return b"%d:%d:" % (dump_format.FORMAT, applied)
 
 
 def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
@@ -348,7 +328,7 @@ def recover(path: str | Path) -> int:
         raise VenueError(f"there is no journal {path}")
     entries, digests = _intact_entries(path)
     if not entries:
-        raise damaged(path, "its first entry is not readable, or an earlier version wrote it", -1)
+        raise damaged(path, "its first entry is not readable, or another version wrote it", -1)
     copies = (path.with_name(f"{path.name}.damaged{number or ''}") for number in itertools.count())
     try:
         shutil.copyfile(path, next(copy for copy in copies if not copy.exists()))

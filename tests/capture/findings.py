@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -11,10 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
-from ...errors import ExchangeError, TransportError, WalletError
-from ...protocol.actions import INTERFACE_VERSION
-from ...protocol.reads.feed import CHANNELS
+from toolkit import __version__
+from toolkit.client.io.transport import NO_RETRY
+from toolkit.errors import ExchangeError, TransportError, WalletError
+from toolkit.protocol.actions import INTERFACE_VERSION
+from toolkit.protocol.reads.feed import CHANNELS
+from toolkit.session import connect
+from toolkit.wallet import AGENT_VARIABLE, Wallet
+
 from .asking import KEPT, NOBODY, Answered, ChannelCapture, FeedCapture, ask_all, ask_for_errors, read_channels
 from .comparison import Difference, shown
 
@@ -160,6 +165,46 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
         "account": "of a key or an argument" if account else "none: asked for the zero address",
     }
     return Capture(about, queries, errors, feed)
+
+
+def capture(
+    url: str, folder: Path, env: str = "local", feed: str = "", account: str | None = None, seconds: float = 60.0
+) -> int:
+    """Read everything that a venue answers, write report and fixtures, and print the result.
+
+    The key of TOOLKIT_AGENT_KEY is used where it is set.
+
+    Parameters
+    ----------
+    url : str
+        Address of the venue.
+    folder : Path
+        Folder to write to.
+    env : str, optional
+        Environment, which has the signatures of the requests for errors (default: "local").
+    feed : str, optional
+        Address of the feed, if it is another one.
+    account : str, optional
+        Address of the account that is asked for (default: the wallet's).
+    seconds : float, optional
+        How long each channel is read, in seconds (default: 60).
+
+    Returns
+    -------
+    int
+        0 if nothing that is published differs, 1 if something does, 2 if the feed failed.
+    """
+    wallet = Wallet.from_env(account=account) if os.environ.get(AGENT_VARIABLE) else None
+    asked = account if wallet is None else None
+    with connect(env, wallet=wallet, account=asked, base_url=url, ws_url=feed or None, retry=NO_RETRY) as session:
+        print(f"asking every query, then reading every channel for {seconds:g} s", flush=True)
+        taken = take(session, seconds)
+    taken.write(folder)
+    print(f"{taken.summary()}. See {folder / 'report.md'}, which has no keys or addresses")
+    if taken.feed.error:
+        print(f"The feed failed: {taken.feed.error}")
+        return 2
+    return int(any(one.published and not one.optional for one in taken.differences))
 
 
 def _first_symbol(body: Any) -> str:

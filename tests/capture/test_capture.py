@@ -16,13 +16,9 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 
 import toolkit
-from tests.client.fake import session as session_of
-from tests.client.stream.test_published import PUBLISHED, PublishedVenue
-from tests.test_published_rest import DATA, ENDPOINTS
-from toolkit.__main__ import main
-from toolkit.client.capture import findings
-from toolkit.client.capture.asking import ask_for_errors
-from toolkit.client.capture.comparison import (
+from tests.capture import findings
+from tests.capture.asking import ask_for_errors
+from tests.capture.comparison import (
     Difference,
     compare_answer,
     compare_envelope,
@@ -30,7 +26,11 @@ from toolkit.client.capture.comparison import (
     compare_rows,
     form_of,
 )
-from toolkit.client.capture.findings import StandIns
+from tests.capture.findings import StandIns
+from tests.client.fake import session as session_of
+from tests.client.stream.test_published import PUBLISHED, PublishedVenue
+from tests.conformance.__main__ import main
+from tests.test_published_rest import DATA, ENDPOINTS
 from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
@@ -48,7 +48,7 @@ SECONDS = 3.0
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.client.capture.asking.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("tests.capture.asking.PAUSE_SECONDS", 0.0)
 
 
 def captured() -> tuple[findings.Capture, Session]:
@@ -367,15 +367,19 @@ def test_a_referral_code_of_any_form_is_left_out(name: str, code: Any) -> None:
     assert str(code).lower() not in str(StandIns().clean(answer)).lower()
 
 
-def test_doctor_captures_in_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_command_captures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = tmp_path / "found"
     with LocalVenue(market=False, accounts=1) as venue, venue.serve(0) as served:
-        with toolkit.connect(served.environment) as s:
-            s.exchange.approve_agent()
-        arguments = ["doctor", "--base-url", served.base_url, "--capture", str(tmp_path / "found"), "--duration", "0.3"]
-        assert main(arguments) == 0
+        words = ["conformance", served.base_url, "--capture", str(found), "--duration", "0.3"]
+        monkeypatch.setattr("sys.argv", words)
+        assert main() == 0
     text = capsys.readouterr().out
-    assert "32 of 32 queries" in " ".join(text.split())
-    assert (tmp_path / "found" / "report.md").exists()
+    asked, alike = re.findall(r"(\d+) of (\d+) queries", text)[0]
+    assert asked == alike
+    assert text.splitlines()[-1].endswith(f"See {found / 'report.md'}, which has no keys or addresses")
+    assert "## Queries" in (found / "report.md").read_text(encoding="utf-8")
 
 
 JUNK: list[Any] = [None, True, -1, 0.5, 10**40, float("nan"), "", "²", "9" * 5_000, "\ud800", [], [[]], {}, {"": []}]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.capture import asking
-from toolkit.client.capture.asking import (
+from tests.capture import asking
+from tests.capture.asking import (
     NOBODY,
     ChannelCapture,
     FeedCapture,
@@ -17,7 +17,7 @@ from toolkit.client.capture.asking import (
     ask_for_errors,
     read_channels,
 )
-from toolkit.client.capture.comparison import Difference, compare_answer, compare_messages, compare_rows
+from tests.capture.comparison import Difference, compare_answer, compare_messages, compare_rows
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply, Runtime
 from toolkit.environments import TESTNET
 from toolkit.errors import TimedOut

@@ -8,16 +8,16 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...protocol.enums import ENUMS
-from ...protocol.fields import L, P, Source
-from ...protocol.hexbytes import is_address, word_bytes
-from ...protocol.reads.channel import Channel
-from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.feed import AOP_RECORDS, RECORDS
-from ...protocol.reads.info.products import ProductMeta
-from ...protocol.reads.info_queries import META_RECORDS
-from ...protocol.reads.rows import AMOUNTS, JsonType, Record, RecordField
-from ..reads.reading import meta_rows
+from toolkit.client.reads.reading import meta_rows
+from toolkit.protocol.enums import ENUMS
+from toolkit.protocol.fields import L, P, Source
+from toolkit.protocol.hexbytes import is_address, word_bytes
+from toolkit.protocol.reads.channel import Channel
+from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.info.products import ProductMeta
+from toolkit.protocol.reads.info_queries import META_RECORDS
+from toolkit.protocol.reads.rows import AMOUNTS, JsonType, Record, RecordField
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _HOUR_MS = range(1_000_000_000_000, 100_000_000_000_000)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.capture.asking import Answered, ChannelCapture, FeedCapture
-from toolkit.client.capture.comparison import Difference, shown
-from toolkit.client.capture.findings import Capture, StandIns, _first_symbol
+from tests.capture.asking import Answered, ChannelCapture, FeedCapture
+from tests.capture.comparison import Difference, shown
+from tests.capture.findings import Capture, StandIns, _first_symbol
 from toolkit.protocol.fields import L
 
 ADDRESS = "0x" + "Ab" * 20

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ...environments import Environment
-from ...errors import TransportError
-from ...protocol import jsontext
-from ...protocol.reads import feed as wire
-from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info_queries import ENDPOINTS
-from ..io.flow import Fetch, Flow, Now, Reply, Sleep
-from ..io.transport import NOT_FOUND
-from ..stream.connections import ConnectionEnded, SocketConnection
+from toolkit.client.io.flow import Fetch, Flow, Now, Reply, Sleep
+from toolkit.client.io.transport import NOT_FOUND
+from toolkit.client.stream.connections import ConnectionEnded, SocketConnection
+from toolkit.environments import Environment
+from toolkit.errors import TransportError
+from toolkit.protocol import jsontext
+from toolkit.protocol.reads import feed as wire
+from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info_queries import ENDPOINTS
+
 from .comparison import Difference, compare_answer, compare_envelope, compare_messages
 
 NOBODY = "0x" + "0" * 40
@@ -185,8 +186,8 @@ def _probes(environment: Environment, now: int) -> Iterator[tuple[Answered, byte
 
 def _signed_by_nobody(environment: Environment, nonce: int, expiry: int) -> dict[str, Any]:
     """Return an order that is signed by a key made for it, which no account has approved."""
-    from ...protocol import signing
-    from ...wallet import Wallet
+    from toolkit.protocol import signing
+    from toolkit.wallet import Wallet
 
     order = {"symbolCode": 1, "ordPx": "1", "ordQty": "1", "ordType": "LIMIT", "ordSide": "BUY", "timeInForce": "GTC"}
     payload = {"type": "placeOrder", "orders": [order]}

@@ -1,1 +1,0 @@
-"""Compares what a real venue answers and sends with the declarations, field by field."""
