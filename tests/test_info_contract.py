@@ -583,10 +583,6 @@ def test_the_explorer_shows_every_transaction_and_block(world: World) -> None:
 # What holds for every query.
 
 
-def test_every_query_is_declared() -> None:
-    assert len(ENDPOINTS) == 32
-
-
 def minimal(world: World, endpoint: Endpoint) -> dict[str, Any]:
     """Return values for the required parameters."""
     known: dict[str, Any] = {

@@ -177,9 +177,8 @@ WITHOUT_HEADER = {
     "class": (b'{"students":[]}', lambda file: Roster.load(file)),
     "venue dump": (b"\x80", lambda file: Core.load(file.read_bytes())),
     "journal of a run": (b"{}\n", lambda file: LineFile(file, run_journal._KIND)),
-    "trials": (b"", lambda file: trial_file.open_trials(file)),
 }
-"""Format → a file of it without a header, and what opens it. "" makes a database without one."""
+"""Format → a file of it without a header, and what opens it."""
 
 
 @pytest.mark.parametrize("name", WITHOUT_HEADER)
@@ -187,10 +186,6 @@ def test_a_file_without_a_header_is_refused_in_words(name: str, tmp_path: Path) 
     content, opened = WITHOUT_HEADER[name]
     file = tmp_path / "meta.json"
     file.write_bytes(content)
-    if not content:
-        with sqlite3.connect(file) as database:
-            database.execute("CREATE TABLE trials (key TEXT)")
-        database.close()
     with pytest.raises(StoredFileError, match="another program wrote it"):
         opened(file)
 

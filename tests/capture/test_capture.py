@@ -371,7 +371,7 @@ def test_one_command_captures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = tmp_path / "found"
-    with LocalVenue(market=False, accounts=1) as venue, venue.serve(0) as served:
+    with LocalVenue(accounts=1) as venue, venue.serve(0) as served:
         words = ["conformance", served.base_url, "--capture", str(found), "--duration", "0.3"]
         monkeypatch.setattr("sys.argv", words)
         assert main() == 0

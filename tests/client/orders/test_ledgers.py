@@ -381,28 +381,6 @@ def test_the_hash_of_a_payload_is_that_of_its_text() -> None:
     assert payload_hash({"b": None, "a": [1, "ü"]}) == hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    ("change", "sound"),
-    [
-        ({}, True),
-        ({"body": b'{"nonce":5,"signature":"0x"}'}, True),
-        ({"body": b'{"nonce":6}'}, False),
-        ({"body": b'{"action":{"type":"placeOrder"}}'}, False),
-        ({"payload_hash": "h"}, False),
-    ],
-)
-def test_a_row_of_the_first_format_is_believed_where_hash_and_signed_bytes_agree_with_it(
-    change: dict[str, Any], sound: bool
-) -> None:
-    one = replace(INTENT, **{"payload_hash": payload_hash(INTENT.payload)} | change)
-    row = ledger_file._cells(one)[:-1]
-    if sound:
-        assert ledger_file._sound(row) == row
-    else:
-        with pytest.raises(ValueError, match="contradict each other"):
-            ledger_file._sound(row)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no mode there")
 def test_the_folder_of_an_accounts_ledger_is_its_owners(tmp_path: Path) -> None:
     book = AccountLedger(lambda: tmp_path / "new" / "ledgers" / "one.sqlite")

@@ -359,7 +359,7 @@ def test_a_grid_that_is_no_number_is_a_file_of_another_program(tmp_path: Path) -
         read_events(path)
     events().save(path)
     _, header = read_table(path, _KIND)
-    assert header.version == 2
+    assert header.version == 1
 
 
 def test_what_was_computed_of_events_stays_here_when_they_are_sent_to_another_process() -> None:

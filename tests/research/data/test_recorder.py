@@ -348,7 +348,7 @@ def test_loading_finds_what_a_crash_left_in_the_journal_and_says_what_is_still_b
     store.close()
     part = next((tmp_path / "broken off").rglob("*.parquet"))
     part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(InputError, match=re.escape(f"{part} (part of a recording): it is damaged")):
+    with pytest.raises(InputError, match=re.escape(f"{part} (part of a recording): it has no header: it is damaged")):
         data.load(tmp_path / "broken off", format="recording")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.venue.lab import ticker
+from toolkit import progress
 from toolkit.venue.local import LocalVenue
 
 
@@ -40,7 +40,7 @@ def test_a_long_advance_shows_a_bar_after_a_while(
     with LocalVenue(clock="manual") as venue:
         venue.advance("10m")
         assert "advance" not in capsys.readouterr().err
-        monkeypatch.setattr(ticker, "DELAY_SECONDS", 1e-9)
+        monkeypatch.setattr(progress, "DELAY_SECONDS", 1e-9)
         monkeypatch.delenv("TQDM_DISABLE")
         venue.advance("10m")
         assert "advance" in capsys.readouterr().err

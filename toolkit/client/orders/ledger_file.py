@@ -37,7 +37,7 @@ KEPT_MS = 90 * 86_400_000
 """Intents with a final state are dropped when they are this much older than the newest one, as the file is opened."""
 _ELSEWHERE = 'or give connect(intents=…) another file (":memory:" keeps none)'
 _KIND = FileKind("ledger of intents", FORMAT, f"nothing was sent. move it away to begin a new one, {_ELSEWHERE}")
-SCHEMA = "030f7a5e8d144cce"
+SCHEMA = "91164a077917b868"
 """Hash of the fields of an intent. tests/test_persisted_formats.py says what to do on a change."""
 _SCHEMA = """
 CREATE TABLE intents (
