@@ -1,7 +1,7 @@
 """`python -m tests.budgets FILE`: which rooms of tests took more processor time than their budget, twice in a row.
 
-`pytest --processor-time FILE` writes the processor seconds of each room's tests and prints the table. A room that is over
-its budget is run once more, alone: beside other work a test takes longer, a test that has grown takes longer again.
+`pytest --processor-time FILE` writes the processor seconds of each room's tests and prints the table. A room that is
+over its budget is run once more, alone: beside other work a test takes longer, one that has grown takes longer again.
 Seconds are those of the machine that the budgets were set on: each run times a fixed piece of work as well.
 """
 

@@ -17,8 +17,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A background job of a shell, nohup and some CI systems ignore SIGINT, and what is started there inherits that. A handler
-# is not inherited: processes of tests that are interrupted start as in a terminal.
+# A background job of a shell, nohup and some CI systems ignore SIGINT, and what is started there inherits that. A
+# handler is not inherited: processes of tests that are interrupted start as in a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
