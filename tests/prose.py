@@ -56,8 +56,6 @@ _WORD = re.compile(r"[^\W_](?:[\w'’.,/-]*\w)?|[^\W_]")
 
 
 _PLAIN_WORD = re.compile(r"(?<![\w<.#-])[A-Za-z']{2,}(?=[\s,.:;)]|$)")
-_CODE = ("_BEFORE", "_EXAMPLES")
-"""Constants of `toolkit/worked_examples.py` that declare code, with its output."""
 _NO_PROSE = re.compile(r"[{}\\^]|</|SELECT|=\"|: 0 |^\w+(?: like \w+)?: .*\b(?:time|identity|needs|key)\b [a-z]")
 
 
@@ -193,8 +191,6 @@ def _messages(node: ast.AST, documented: set[int]) -> Iterator[str]:
         yield from _message("".join(literal))
         for part in node.values:
             yield from _messages(part, documented) if isinstance(part, ast.FormattedValue) else ()
-        return
-    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in _CODE:
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
         yield from _message(node.value)

@@ -91,8 +91,6 @@ WITH_EXAMPLES = (
     "parent-orders", "report", "context",
 )  # fmt: skip
 """Pages whose functions and methods each have an example."""
-DECLARED = ("info", "exchange")
-"""Pages whose methods are made from declarations, and have no docstring in the source."""
 INTERNAL = re.compile(
     r"""\.Async\w+\.\w+$ | Limits\.check_\w+$ | Trials\.(?:measured|together)$ | Twap\.(?:child|due)$ | Events\.tape$
     | \.(?:keep_recipe|audited_in_short|has_ended|assess|ask)$""",
@@ -134,15 +132,12 @@ def room_of(module: str) -> str:
 
 
 def sources() -> Iterator[griffe.Module]:
-    """Yield every module of the toolkit, without what a stub adds."""
+    """Yield every module of the toolkit that is not made of messages."""
     waiting = [package()]
     while waiting:
         module = waiting.pop()
         waiting += [each for each in module.modules.values() if not each.is_alias]
-        path = Path(str(module.filepath))
-        if path.with_suffix(".pyi").is_file():
-            module = griffe.visit(module.path, filepath=path, code=path.read_text(encoding="utf-8"))
-        if path.suffix == ".py" and not path.name.endswith("_pb2.py"):
+        if not str(module.filepath).endswith("_pb2.py"):
             yield module
 
 
@@ -293,9 +288,8 @@ class Documented:
 
     @property
     def has_example(self) -> bool:
-        """Whether its docstring in the source has an example, or that of a method that is made from a declaration."""
-        text = self.source.docstring.value if self.source is not None and self.source.docstring else ""
-        return ">>> " in (self.doc if self.page in DECLARED else text)
+        """Whether its docstring in the source has an example."""
+        return self.source is not None and self.source.docstring is not None and ">>> " in self.source.docstring.value
 
 
 def documented() -> Iterator[Documented]:
@@ -329,8 +323,7 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    """Yield every docstring with examples: those of the source, then those of methods made from declarations."""
-    seen = set()
+    """Yield every docstring of the source with examples."""
     for module in sources():
         waiting: list[griffe.Object] = [module]
         while waiting:
@@ -340,11 +333,7 @@ def examples() -> Iterator[Example]:
                     each for each in one.members.values() if isinstance(each, griffe.Object) and not each.is_module
                 ]
             if one.docstring is not None and ">>> " in one.docstring.value:
-                seen.add(one.docstring.value)
                 yield Example(one.path, module.path, one.docstring.value)
-    for public in documented():
-        if ">>> " in public.doc and public.doc not in seen:
-            yield Example(public.name, getattr(inspect.unwrap(public.value), "__module__", "toolkit"), public.doc)
 
 
 class Surroundings:

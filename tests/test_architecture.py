@@ -32,7 +32,6 @@ BASE = {
     "ethereum",
     "extras",
     "stored",
-    "worked_examples",
 }
 MAY_IMPORT = {
     "secrecy": set(),

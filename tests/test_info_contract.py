@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -707,20 +706,3 @@ def test_symbols_codes_names_and_numbers_are_the_same_to_a_query(world: World) -
     ):
         pd.testing.assert_frame_equal(one, other)
         assert len(one)
-
-
-def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
-    from toolkit.client.reads.info import AsyncInfo, Info
-
-    for endpoint in ENDPOINTS.values():
-        method = getattr(Info, endpoint.name)
-        assert set(inspect.signature(method).parameters) == {
-            "self",
-            "exact",
-            "index",
-            *(["progress"] if endpoint.windowed else []),
-            *(param.name for param in endpoint.params.values()),
-        }
-        for field in endpoint.record.fields:
-            assert f"- `{field.column}`: {field.dtype}" in str(method.__doc__)
-        assert inspect.iscoroutinefunction(getattr(AsyncInfo, endpoint.name))

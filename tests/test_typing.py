@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import pydoc
 import re
@@ -21,9 +20,10 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import toolkit
-from tests import stubs
-from toolkit.client.orders.trading import TradingFlows
-from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
+from tests import methods
+from tests.client.stream import LIVE_NAMES
+from toolkit.client.stream.async_stream import AsyncStream
+from toolkit.client.stream.stream import Stream
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -87,42 +87,9 @@ late: Receipt = session.aio.buy("BTCUSDC", "0.01")  # assignment
 '''
 
 
-def shape(text: str) -> tuple[list[str], list[str]]:
-    """Return the imported names and the classes of a stub, without its layout."""
-    body = ast.parse(text).body
-    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = [f"{getattr(node, 'module', '')} {ast.unparse(alias)}" for node in imports for alias in node.names]
-    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign)]
-
-
-@pytest.mark.parametrize("module", stubs.MODULES)
-def test_stubs_are_current(module: str) -> None:
-    checked_in = stubs.path_of(module).read_text(encoding="utf-8")
-    assert shape(checked_in) == shape(stubs.stub(module)), "write them with: python -m tests.stubs"
-
-
-@pytest.mark.parametrize("module", stubs.MODULES)
-def test_signatures_at_run_time_equal_the_stubs_which_repeat_no_docstring(module: str) -> None:
-    classes = ast.parse(stubs.path_of(module).read_text(encoding="utf-8")).body
-    methods = {
-        node.name: node
-        for generic in classes
-        if isinstance(generic, ast.ClassDef) and generic.name == stubs.GENERIC
-        for node in generic.body
-        if isinstance(node, ast.FunctionDef)
-    }
-    plain, twin = [node.name for node in classes if isinstance(node, ast.ClassDef) and node.name != stubs.GENERIC]
-    *_, returned, awaited = stubs.MODULES[module]
-    for name, result in ((plain, returned), (twin, awaited)):
-        kind = getattr(importlib.import_module(module), name)
-        assert {each for each in dir(kind) if not each.startswith("_")} <= set(methods)
-        for each, node in methods.items():
-            member = inspect.getattr_static(kind, each)
-            shown = result if (stated := node.returns and ast.unparse(node.returns)) == returned else stated
-            parameters, actual = signature_of(member)
-            assert (parameters, (actual or "").removeprefix("pd.")) == (parameters_of(node), shown), each
-            assert ast.get_docstring(node) is None
-            assert each.startswith("_") or (member.__doc__ and inspect.iscoroutinefunction(member) == (name == twin))
+@pytest.mark.parametrize("path", methods.texts(), ids=lambda path: path.stem)
+def test_the_methods_of_info_and_exchange_are_those_of_the_declarations(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == methods.texts()[path], "write them with: python -m tests.methods"
 
 
 def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:
@@ -160,19 +127,12 @@ def test_methods_of_a_session_say_at_run_time_what_a_call_of_them_returns() -> N
         assert not inspect.iscoroutinefunction(plain)
 
 
-def test_the_asynchronous_stream_declares_what_it_gives() -> None:
-    tree = ast.parse(inspect.getsource(AsyncStream))
-    declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for alias in (node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)):
-        declared |= {
-            ast.unparse(target): declared[alias.value.id] for target in alias.targets if alias.value.id in declared
-        }
-    for name in LIVE_NAMES:
-        parameters, returned = signature_of(getattr(Stream, name))
-        assert (parameters_of(declared[name]), declared[name].returns and ast.unparse(declared[name].returns)) == (
-            parameters,
-            f"AsyncLive[{returned}]",
-        )
+@pytest.mark.parametrize("name", LIVE_NAMES)
+def test_the_asynchronous_stream_has_the_methods_of_the_stream(name: str) -> None:
+    plain, awaited = getattr(Stream, name), getattr(AsyncStream, name)
+    parameters, returned = signature_of(plain)
+    assert signature_of(awaited) == (parameters, f"AsyncLive[{returned}]")
+    assert awaited.__doc__.partition("\n\n")[0] == plain.__doc__.partition("\n\n")[0]
 
 
 @pytest.mark.timeout(300)
@@ -234,15 +194,37 @@ def test_editors_complete_names_and_arguments(code: str, offered: set[str]) -> N
 def test_editors_show_the_signature_of_a_call() -> None:
     script = jedi.Script("import toolkit\ns = toolkit.connect()\ns.exchange.set_leverage(", project=jedi.Project(ROOT))
     (signature,) = script.get_signatures()
-    assert signature.to_string() == (
-        "set_leverage(symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None) -> Receipt"
+    shown = (
+        "(self, symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None) -> Flow[Receipt]"
     )
+    assert signature.to_string() == f"set_leverage{shown}"
 
 
-@pytest.mark.parametrize("call", ["s.buy", "s.aio.buy"])
-def test_editors_find_the_docstring_of_a_session_s_method_in_its_source(call: str) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        "toolkit.connect",
+        "s.buy",
+        "s.sell",
+        "s.cancel",
+        "s.fills",
+        "s.klines",
+        "s.info.fills",
+        "s.info.positions",
+        "s.exchange.place_order",
+        "s.exchange.approve_agent",
+        "s.stream.trades",
+        "toolkit.research.backtest",
+        "toolkit.research.live",
+        "toolkit.orders.limit",
+        "s.aio.buy",
+        "s.aio.info.fills",
+        "s.aio.exchange.place_order",
+    ],
+)
+def test_editors_show_the_docstring_and_an_example_of_a_call(call: str) -> None:
     script = jedi.Script(f"import toolkit\ns = toolkit.connect()\n{call}", project=jedi.Project(ROOT))
-    assert any(str(TradingFlows.buy.__doc__).strip()[:40] in found.docstring() for found in script.infer(3, len(call)))
+    assert any(">>> " in found.docstring() for found in script.help(3, len(call)))
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
             try:
                 return function(*args, **keywords)
             except TypeError as error:
-                raise advised(error, function.__name__, names) from None
+                raise advised(error, function) from None
         except ToolkitError as error:
             trim(error)
             raise

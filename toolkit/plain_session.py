@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
-    from .client.stream.stream import AsyncStream, Stream
+    from .client.stream.async_stream import AsyncStream
+    from .client.stream.stream import Stream
     from .client.stream.updates import FeedEvent
     from .venue.local import LocalVenue
 
@@ -364,9 +365,9 @@ class AsyncSession(session_methods.AsyncSessionMethods):
     @cached_property
     def stream(self) -> AsyncStream:
         """The live feed, with live objects to await."""
-        from .client.stream.stream import AsyncStream
+        from .client.stream.async_stream import AsyncStream
 
-        return AsyncStream(self)
+        return AsyncStream(self.sync.stream)
 
     @property
     def clock(self) -> SessionClock:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from inspect import Signature
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, UnknownKeyword
@@ -247,49 +247,25 @@ def unknown_keyword(owner: str, name: str, names: Iterable[str]) -> UnknownKeywo
     return UnknownKeyword(said, field=name, rule="known")
 
 
-def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
-    """Return the error of a call of a function, with advice where it has a keyword that the function does not take.
+def advised(error: TypeError, function: Callable[..., object]) -> TypeError:
+    """Return the error of a call, with advice for a keyword that is unknown, or for arguments that need a name.
 
     Parameters
     ----------
     error : TypeError
         Error that Python raised for the call.
-    function : str
-        Name of the function.
-    names : iterable of str
-        Keywords that it takes.
+    function : callable
+        Function that was called.
     """
-    found = re.match(rf"(?:\w+\.)*{function}\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    return error if found is None else unknown_keyword(f"{function}()", found[1], names)
-
-
-def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> dict[str, Any]:
-    """Return the arguments of a call by name.
-
-    Parameters
-    ----------
-    signature : Signature
-        Signature of the function.
-    function : str
-        Its name, for the error.
-    *args : object
-        Positional arguments of the call, `self` first for a method.
-    **keywords : object
-        Arguments by keyword.
-
-    Raises
-    ------
-    TypeError
-        As Python raises it, with advice for a keyword that is unknown.
-    """
-    for name in keywords.keys() - signature.parameters.keys():
-        raise unknown_keyword(f"{function}()", name, signature.parameters)
-    try:
-        return dict(signature.bind(*args, **keywords).arguments)
-    except TypeError as error:
-        named = [one for one, param in signature.parameters.items() if param.kind is param.KEYWORD_ONLY]
-        hint = f". Name them: {', '.join(named)}" if "too many positional" in str(error) else ""
-        raise TypeError(f"{function}() {error}{hint}") from None
+    name, taken = function.__name__, signature(function).parameters
+    called = rf"(?:\w+\.)*{name}\(\)"
+    if found := re.match(rf"{called} got an unexpected keyword argument '(\w+)'", str(error)):
+        return unknown_keyword(f"{name}()", found[1], taken)
+    named = [one.name for one in taken.values() if one.kind is one.KEYWORD_ONLY]
+    # Python's own sentence counts `self`, and does not say what to write instead.
+    if named and re.match(rf"{called} takes .* positional arguments?\b.* given$", str(error)):
+        return TypeError(f"{name}() got too many positional arguments. Name them: {', '.join(named)}")
+    return error
 
 
 class Suggesting:

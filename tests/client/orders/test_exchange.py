@@ -15,10 +15,8 @@ from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, META, NOW, Clock, F
 from tests.protocol.golden import document, vectors
 from toolkit import orders
 from toolkit.client.orders.exchange import AsyncExchange, Exchange
-from toolkit.client.orders.exchange_flows import ExchangeFlows, python_name
-from toolkit.client.orders.trading import TradingFlows
+from toolkit.client.reads.info import AsyncInfo, Info
 from toolkit.errors import InputError, MalformedRequest, UnknownProduct
-from toolkit.protocol.actions import ACTIONS
 
 AGENT, NOBODY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x" + "0" * 40
 
@@ -32,28 +30,6 @@ def last(fake: FakeVenue) -> dict[str, Any]:
     return action
 
 
-def test_every_action_has_a_method_with_signature_and_docstring() -> None:
-    for action in ACTIONS.values():
-        method = getattr(Exchange, action.method)
-        text = method.__doc__
-        assert text.startswith(action.summary)
-        assert f"Signed by: {action.signer}" in text
-        assert "Source: docs/published.md" in text
-        for entry in action.fields:
-            if entry.name != "dexChain":
-                assert python_name(entry.name, action.type) in inspect.signature(method).parameters
-                assert f"\n{python_name(entry.name, action.type)} : " in text
-        assert ("expiry_after" in inspect.signature(method).parameters) == action.expiry
-        assert ("vault_address" in inspect.signature(method).parameters) == action.vault
-        assert inspect.signature(method).return_annotation == "Receipt"
-
-
-def test_a_docstring_says_which_fields_of_an_order_are_required() -> None:
-    lines = str(Exchange.place_order.__doc__).splitlines()
-    assert "    - `symbolCode`: a 64-bit whole number of 1 or more (required)" in lines
-    assert "    - `clOrdId`: a 64-bit whole number" in lines
-
-
 def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")}
 
@@ -62,6 +38,7 @@ def public(kind: type) -> set[str]:
     ("one", "other", "synchronous_only"),
     [
         (Exchange, AsyncExchange, set()),
+        (Info, AsyncInfo, set()),
         (
             toolkit.Session,
             toolkit.AsyncSession,
@@ -77,10 +54,11 @@ def test_the_asynchronous_twin_has_the_same_names_and_signatures(
         first, second = inspect.getattr_static(one, name), inspect.getattr_static(other, name)
         if inspect.isfunction(first):
             assert inspect.signature(first).parameters == inspect.signature(second).parameters, name
-    for flows, kind in ((ExchangeFlows, other), (TradingFlows, other)):
-        for name, member in vars(flows).items():
-            if type(member).__name__ == "flow" and hasattr(kind, name):
-                assert inspect.iscoroutinefunction(getattr(kind, name)), name
+
+
+@pytest.mark.parametrize("kind", [AsyncExchange, AsyncInfo])
+def test_each_method_of_an_asynchronous_part_is_awaited(kind: type) -> None:
+    assert [name for name in public(kind) if not inspect.iscoroutinefunction(getattr(kind, name))] == []
 
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
@@ -168,12 +146,16 @@ def test_cancels_travel_as_text_and_symbols_become_codes() -> None:
 
 def test_wrong_arguments_raise_type_error_as_for_any_function() -> None:
     s = both(FakeVenue())
-    with pytest.raises(TypeError, match=r"set_leverage\(\) missing a required argument: 'leverage'"):
+    with pytest.raises(TypeError, match=r"set_leverage\(\) missing 1 required positional argument: 'leverage'"):
         s.exchange.set_leverage("BTCUSDC")
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         s.exchange.cancel_all("BTCUSDC", nonsense=1)
     with pytest.raises(TypeError, match="vault_address"):
         s.exchange.vault_close()
+    with pytest.raises(
+        TypeError, match=r"cancel_all\(\) got too many positional arguments\. Name them: vault_address$"
+    ):
+        s.exchange.cancel_all("BTCUSDC", True, MASTER)
 
 
 def test_a_broken_rule_is_reported_before_anything_is_recorded() -> None:
@@ -205,68 +187,6 @@ def test_the_asynchronous_twin_sends_the_same_bytes() -> None:
     assert first["action"]["orders"][0].pop("clOrdId") + 1000 == second["action"]["orders"][0].pop("clOrdId")
     assert first["action"] == second["action"]
     assert (made.state, made.order_id) == (awaited.state, awaited.order_id)
-
-
-AMOUNT, ITEM, EXPIRY = "str | int | Decimal", "Order | Mapping[str, Any]", "expiry_after: int | Unset | None = default"
-EITHER = "Order | Bracket | Mapping[str, Any]"
-
-
-@pytest.mark.parametrize(
-    ("method", "signature"),
-    [
-        ("place_order", f"orders: {ITEM} | Sequence[{ITEM}], *, {EXPIRY}, vault_address: str | None = None"),
-        (
-            "place_bracket_order",
-            f"orders: {EITHER} | Sequence[{EITHER}], *, {EXPIRY}, vault_address: str | None = None",
-        ),
-        (
-            "place_builder_order",
-            f"order: {ITEM}, builder: str, builder_fee_rate: {AMOUNT}, *, {EXPIRY}, vault_address: str | None = None",
-        ),
-        (
-            "cancel_order",
-            "cancels: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, vault_address: str | None = None",
-        ),
-        ("cancel_all", "symbol: str | int, conditional_order: bool | None = None, *, vault_address: str | None = None"),
-        ("set_leverage", f"symbol: str | int, leverage: {AMOUNT}, *, vault_address: str | None = None"),
-        (
-            "set_margin_mode",
-            'symbol: str | int, margin_mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None',
-        ),
-        (
-            "approve_agent",
-            "agent_address: str | None = None, agent_name: str = 'toolkit', validity_seconds: int = 0, "
-            f"referral_code: str | None = None, *, {EXPIRY}",
-        ),
-        ("faucet_claim", ""),
-        ("vault_close", "*, vault_address: str"),
-        (
-            "vault_create",
-            f"name: str, amount: {AMOUNT}, description: str = '', currency_code: int = 1, *, "
-            "vault_address: str | None = None",
-        ),
-        ("vault_deposit", f"vault: str, amount: {AMOUNT}, currency_code: int = 1, *, vault_address: str | None = None"),
-        ("vault_withdraw", f"vault: str, share: {AMOUNT}, currency_code: int = 1, *, vault_address: str | None = None"),
-        ("vault_pre_withdraw", f"amount: {AMOUNT}, currency_code: int = 1, *, vault_address: str"),
-        (
-            "vault_rebalance",
-            f"from_vault: str, to_vault: str, amount: {AMOUNT}, currency_code: int = 1, *, "
-            "vault_address: str | None = None",
-        ),
-        (
-            "approve_agent_to_builder",
-            f"agent_address: str, builder_address: str, max_fee_rate: {AMOUNT}, validity_seconds: int = 0, *, {EXPIRY}",
-        ),
-    ],
-)
-def test_a_method_takes_the_fields_of_its_action(method: str, signature: str) -> None:
-    """Optional fields default to None, except where the venue needs a value; only vaults' own actions need a vault."""
-    shown = inspect.signature(getattr(Exchange, method))
-    parts = [re.sub(r": '(.*?)'( =|$)", r": \1\2", str(one)) for one in shown.parameters.values() if one.name != "self"]
-    keyword = [one.kind is inspect.Parameter.KEYWORD_ONLY for one in shown.parameters.values()][1:]
-    if True in keyword:
-        parts.insert(keyword.index(True), "*")
-    assert ", ".join(parts) == signature
 
 
 def test_what_an_action_can_not_take_is_said() -> None:
@@ -315,20 +235,6 @@ def test_a_product_code_needs_no_list_of_products() -> None:
     s.exchange.set_margin_mode("BTCUSDC", "CROSS")
     assert last(fake)["symbolCode"] == 1
     assert len(fake.reads) == 1
-
-
-def test_only_the_agents_own_address_has_a_default() -> None:
-    texts = {action.method: str(getattr(Exchange, action.method).__doc__) for action in ACTIONS.values()}
-    after = {
-        name: re.findall(r"^(\w+) : .*\n    .*this wallet's agent", text, re.MULTILINE) for name, text in texts.items()
-    }
-    assert {one for found in after.values() for one in found} == {"agent_address"}
-    products = {
-        name: re.findall(r"^(\w+) : .*\n    A product's symbol or code", text, re.MULTILINE)
-        for name, text in texts.items()
-    }
-    assert {one for found in products.values() for one in found} == {"symbol"}
-    assert products["set_leverage"]
 
 
 def test_a_bracket_is_placed_alone() -> None:

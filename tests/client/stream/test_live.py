@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from tests.client.rows import value_of, whole
+from toolkit.client.stream.async_stream import AsyncLive
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.client import FeedClient
 from toolkit.client.stream.kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.protocol import FeedProtocol
-from toolkit.client.stream.stream import AsyncLive
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import BadAnswer, DataWarning, FeedError, StaleData, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests import surface
+from tests.client.stream import LIVE_NAMES
 from toolkit.client.stream import stream as streams
+from toolkit.client.stream.async_stream import AsyncLive, AsyncStream
 from toolkit.client.stream.kinds import LiveAccount, LiveLog
 from toolkit.client.stream.shell import DirectShell, ThreadShell
-from toolkit.client.stream.stream import LIVE_NAMES, AsyncLive, AsyncStream, Stream, StreamHealth
+from toolkit.client.stream.stream import Stream, StreamHealth
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import InputError
 
@@ -93,7 +96,6 @@ def test_what_is_of_an_account_is_of_the_sessions_or_of_another(
     ],
 )
 def test_each_method_subscribes_to_its_channel(stream: Stream, name: str, given: tuple[Any, ...], subject: str) -> None:
-    assert name in LIVE_NAMES
     assert getattr(stream, name)(*given).subject == subject
     twin = getattr(AsyncStream(stream), name)(*given)
     assert type(twin) is AsyncLive
@@ -182,7 +184,7 @@ def test_the_health_of_a_stream_is_that_of_its_connection_and_of_all_that_is_ope
 def test_names_of_a_stream_are_those_that_a_user_needs(stream: Stream) -> None:
     assert "assert_healthy" not in dir(stream)
     assert {"health", "settings", *LIVE_NAMES} <= set(dir(stream))
-    assert dir(AsyncStream(stream)) == sorted({*LIVE_NAMES, "close", "health"})
+    assert surface.public(AsyncStream(stream)) == sorted({*LIVE_NAMES, "close", "health"})
     with stream as same:
         assert same is stream
         live = stream.tickers()

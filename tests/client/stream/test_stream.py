@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.client.stream import LIVE_NAMES
 from tests.venue.traders import Trader
+from toolkit.client.stream.async_stream import AsyncStream
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
-from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
+from toolkit.client.stream.stream import Stream
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue

@@ -494,7 +494,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
             try:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
-                raise advised(error, generator.__name__, names) from None
+                raise advised(error, generator) from None
             result: T = self._driver.run(made)
         except ToolkitError as error:
             trim(error)
@@ -516,7 +516,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
             try:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
-                raise advised(error, generator.__name__, names) from None
+                raise advised(error, generator) from None
             result: T = await self._driver.run(made)
         except ToolkitError as error:
             trim(error)

@@ -7,16 +7,15 @@ a command have arrived when the command returns.
 
 from __future__ import annotations
 
-import functools
 import random
 import threading
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from ...environments import Environment
 from ...errors import InputError, SessionClosed
 from ...guards import without_keys
-from ...numerals import Span, Timeout
+from ...numerals import Span
 from ...protocol.reads import feed as wire
 from ...protocol.reads.channel import INTERVALS
 from ...suggestions import Suggesting
@@ -24,15 +23,10 @@ from ..reads.conversion import seconds
 from .client import FeedClient, history_reader
 from .connections import HubConnection, SocketConnection
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
-from .live import Live, Until
+from .live import Live
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
 from .updates import FeedEvent, Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-L = TypeVar("L", bound=Live)
 
 
 class SessionLike(Protocol):
@@ -590,203 +584,3 @@ class StreamHealth(Suggesting):
     def __repr__(self) -> str:
         out = f", {self.dropped} left out" if self.dropped else ""
         return f"<StreamHealth {self.state}, {len(self.live)} live objects, {self.reconnects} reconnects{out}>"
-
-
-class AsyncLive(Generic[L]):
-    """A live object whose `wait` and `frame` are awaited. Everything else is delegated to the object itself.
-
-    Parameters
-    ----------
-    sync : L
-        The object itself.
-    """
-
-    def __init__(self, sync: L) -> None:
-        self.sync = sync
-
-    async def wait(self, until: Until = None, timeout: Timeout | None = None) -> AsyncLive[L]:
-        """As `Live.wait`, without blocking the event loop.
-
-        Parameters
-        ----------
-        until : int, callable or None, optional
-            Event to wait for, see `Live.wait` (default: the first or the next data).
-        timeout : float, str or timedelta, optional
-            Longest time to wait: a number of seconds, or a span (default: 10 s).
-        """
-        await self.sync._await_update(until, timeout)
-        return self
-
-    async def frame(
-        self, *, exact: bool = False, index: str | None = None, timeout: Timeout | None = None
-    ) -> pd.DataFrame:
-        """As `Live.frame`, without blocking the event loop while it waits for the first data.
-
-        Parameters
-        ----------
-        exact : bool, optional
-            True gives Decimal (default: False, float64).
-        index : str, optional
-            Column that becomes the index (default: none).
-        timeout : float, str or timedelta, optional
-            Longest time to wait for the first data: a number of seconds, or a span (default: 10 s).
-        """
-        if self.sync.age_ms is None:
-            await self.sync._await_update(Live._has_answer, timeout)
-        return self.sync.frame(exact=exact, index=index)
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self.sync.__aiter__()
-
-    def __len__(self) -> int:
-        return len(self.sync)
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.sync[key]  # type: ignore[index]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.sync, name)
-
-    async def __aenter__(self) -> AsyncLive[L]:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.sync.close()
-
-    def __repr__(self) -> str:
-        return repr(self.sync)
-
-
-class AsyncStream:
-    """The asynchronous twin of Stream, on the same connection: the same methods return an AsyncLive.
-
-    Parameters
-    ----------
-    stream : object
-        A Stream, or the session's twin of one.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream: Stream = stream if isinstance(stream, Stream) else stream.sync.stream
-
-    if TYPE_CHECKING:
-        # Written out for type checkers and editors, which can't follow `__getattr__`.
-        health: StreamHealth
-
-        def assert_healthy(self, max_age_ms: int | None = None) -> None:
-            """See `Stream.assert_healthy`.
-
-            Parameters
-            ----------
-            max_age_ms : int, optional
-                Highest age in ms (default: as long as the feed may be silent).
-            """
-            ...
-
-        def close(self) -> None: ...
-        def order_book(self, symbol: str, depth: int = 20) -> AsyncLive[LiveBook]:
-            """See `Stream.order_book`.
-
-            Parameters
-            ----------
-            symbol : str
-                Product, by symbol.
-            depth : int, optional
-                Levels a side, 1 to 200 (default: 20).
-            """
-            ...
-
-        def trades(self, symbol: str) -> AsyncLive[LiveLog]:
-            """See `Stream.trades`.
-
-            Parameters
-            ----------
-            symbol : str
-                Product, by symbol.
-            """
-            ...
-
-        def ticker(self, symbol: str) -> AsyncLive[LiveValue]:
-            """See `Stream.ticker`.
-
-            Parameters
-            ----------
-            symbol : str
-                Product, by symbol.
-            """
-            ...
-
-        def tickers(self) -> AsyncLive[LiveTable]: ...
-        def candles(self, symbol: str, interval: Span = "1m") -> AsyncLive[LiveCandles]:
-            """See `Stream.candles`.
-
-            Parameters
-            ----------
-            symbol : str
-                Product, by symbol.
-            interval : str or timedelta, optional
-                Length of a candle (default: "1m").
-            """
-            ...
-
-        def account(self, address: str | None = None) -> AsyncLive[LiveAccount]:
-            """See `Stream.account`.
-
-            Parameters
-            ----------
-            address : str, optional
-                Address of the account (default: the session's account).
-            """
-            ...
-
-        orders = positions = leverages = account
-
-        def fills(self, address: str | None = None) -> AsyncLive[LiveLog]:
-            """See `Stream.fills`.
-
-            Parameters
-            ----------
-            address : str, optional
-                Address of the account (default: the session's account).
-            """
-            ...
-
-        order_history = closed_positions = funding = events = fills
-
-        def blocks(self) -> AsyncLive[LiveLog]: ...
-
-        transactions = blocks
-
-        def block_height(self) -> AsyncLive[LiveValue]: ...
-
-    else:
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "_stream":  # copy looks names up before the copy has its attributes
-                raise AttributeError(name)
-            found = getattr(self._stream, name)
-            if name not in LIVE_NAMES:
-                return found
-
-            @functools.wraps(found)
-            def open_live(*args: Any, **kwargs: Any) -> AsyncLive[Any]:
-                return AsyncLive(found(*args, **kwargs))
-
-            return open_live
-
-    def __dir__(self) -> list[str]:
-        return sorted({*LIVE_NAMES, "close", "health"})
-
-    def __repr__(self) -> str:
-        return repr(self._stream).replace("<Stream", "<AsyncStream")
-
-
-LIVE_NAMES: tuple[str, ...] = tuple(
-    name
-    for name, member in vars(Stream).items()
-    if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
-)
-"""Methods of Stream that return live objects."""
