@@ -174,6 +174,8 @@ def completions(code: str) -> set[str]:
         ("s.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),
+        ("(await s.aio.buy('BTCUSDC', 1)).", {"order_id", "results"}),
+        ("(await s.aio.exchange.cancel_all('BTCUSDC')).", {"order_id", "results"}),
         ("s.ticket('BTCUSDC').", {"price", "quantity", "problems", "submit"}),
         ("toolkit.widgets.", {"OrderBook", "Dashboard"}),
         ("toolkit.Builder(s).", {"register", "traders", "place"}),
@@ -191,13 +193,13 @@ def test_editors_complete_names_and_arguments(code: str, offered: set[str]) -> N
     assert offered <= completions(code)
 
 
-def test_editors_show_the_signature_of_a_call() -> None:
-    script = jedi.Script("import toolkit\ns = toolkit.connect()\ns.exchange.set_leverage(", project=jedi.Project(ROOT))
-    (signature,) = script.get_signatures()
-    shown = (
-        "(self, symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None) -> Flow[Receipt]"
-    )
-    assert signature.to_string() == f"set_leverage{shown}"
+@pytest.mark.parametrize("holder", ["s", "s.aio"])
+def test_editors_show_the_signature_of_a_call_as_its_callers_see_it(holder: str) -> None:
+    code = f"import toolkit\ns = toolkit.connect()\n{holder}.exchange.set_leverage('BTCUSDC', "
+    (signature,) = jedi.Script(code, project=jedi.Project(ROOT)).get_signatures()
+    parameters = "symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None"
+    assert signature.to_string() == f"set_leverage({parameters})"
+    assert signature.index == 1
 
 
 @pytest.mark.parametrize(

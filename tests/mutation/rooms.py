@@ -225,10 +225,12 @@ ROOMS: dict[str, Room] = {
             "tests/venue/simulation/test_recorded.py",
         ],
     ),
-    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
+    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"], ["exchange.py"]),
     "client/stream": Room(["toolkit/client/stream"], ["tests/client/stream", "tests/test_missing_fields.py"]),
     "client/reads": Room(
-        ["toolkit/client/reads"], ["tests/client/reads", "tests/test_info_contract.py", "tests/test_missing_fields.py"]
+        ["toolkit/client/reads"],
+        ["tests/client/reads", "tests/test_info_contract.py", "tests/test_missing_fields.py"],
+        ["info.py"],
     ),
     "client/parent_orders": Room(
         ["toolkit/client/parent_orders"], ["tests/client/parent_orders", "tests/client/limits/test_stopping.py"]

@@ -30,7 +30,6 @@ import inspect
 import random
 import re
 import time
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
@@ -363,6 +362,9 @@ class Synchronous:
 
     _driver: Driver
 
+    def _run(self, flow: Flow[T]) -> T:
+        return self._driver.run(flow)
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _synchronous)
@@ -373,6 +375,9 @@ class Asynchronous:
 
     _driver: AsyncDriver
 
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self._driver.run(flow)
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _asynchronous)
@@ -380,47 +385,6 @@ class Asynchronous:
 
 class HasTwin(Generic[Twin]):
     """Base of results that have methods, such as receipts. An awaited call returns a `Twin`."""
-
-
-class Pending(Coroutine[Any, Any, T]):
-    """The type of awaited results in stubs. Jedi follows a Coroutine only if its class declares `__await__`."""
-
-    @abstractmethod
-    def __await__(self) -> Generator[Any, Any, T]: ...
-
-
-class FlowMethod(Generic[P, Result]):
-    """A method that is written as a flow. See the module.
-
-    Parameters
-    ----------
-    generator : callable
-        The undecorated function.
-    """
-
-    def __init__(self, generator: Callable[Concatenate[Any, P], Flow[Result]]) -> None:
-        self.generator = generator
-        # Python names a function by this in errors of its arguments: the class that it is mixed in from says nothing.
-        written: Any = inspect.unwrap(generator)
-        written.__qualname__ = generator.__qualname__ = generator.__name__
-        functools.update_wrapper(self, generator)  # type: ignore[arg-type]
-
-    @overload
-    def __get__(self: FlowMethod[P, HasTwin[Twin]], instance: Asynchronous, owner: Any = None) -> Awaited[P, Twin]: ...
-
-    @overload
-    def __get__(self, instance: Asynchronous, owner: Any = None) -> Awaited[P, Result]: ...
-
-    @overload
-    def __get__(self, instance: Synchronous, owner: Any = None) -> Callable[P, Result]: ...
-
-    @overload
-    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        return functools.partial(self.generator, instance)
 
 
 def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
@@ -440,16 +404,65 @@ def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Conca
 
 
 TYPE_CHECKING = False
-"""True for type checkers. Jedi, which completes names in notebooks, sees False, and a result that it understands."""
+"""True for type checkers. Jedi, which completes names in notebooks, sees False."""
 
 if TYPE_CHECKING:
+
+    class FlowMethod(Generic[P, Result]):
+        generator: Callable[..., Flow[Result]]
+
+        @overload
+        def __get__(
+            self: FlowMethod[P, HasTwin[Twin]], instance: Asynchronous, owner: Any = None
+        ) -> Awaited[P, Twin]: ...
+
+        @overload
+        def __get__(self, instance: Asynchronous, owner: Any = None) -> Awaited[P, Result]: ...
+
+        @overload
+        def __get__(self, instance: Synchronous, owner: Any = None) -> Callable[P, Result]: ...
+
+        @overload
+        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
 
 else:
+    # Without annotations Jedi follows the calls. It then shows a method as its callers see it: without `self`, and with
+    # its result, which is awaited on an asynchronous instance. `__get__` is there for Jedi: at run time `_bind_flows` has
+    # put a function in its place.
 
-    def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
+    class FlowMethod:
+        """A method that is written as a flow. See the module.
+
+        Parameters
+        ----------
+        written : callable
+            The undecorated function, a generator function.
+        wrap : callable, optional
+            Function that returns what is run in its place (default: the function itself is run).
+        """
+
+        def __init__(self, written, wrap=None):
+            self.written = written
+            self.generator = written if wrap is None else wrap(written)
+            # Errors of arguments name a function by this. The class that it is mixed in from says nothing.
+            written.__qualname__ = self.generator.__qualname__ = written.__name__
+            functools.update_wrapper(self, written)
+
+        def __get__(self, instance, owner=None):
+            written = self.written
+
+            @functools.wraps(written)
+            def call(*args, **keywords):
+                return instance._run(written(instance, *args, **keywords))
+
+            return self if instance is None else call
+
+    def flow(generator):
         """Decorate a method that is written as a flow. See the module.
 
         Parameters
@@ -459,7 +472,7 @@ else:
         """
         return FlowMethod(generator)
 
-    def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], T]:
+    def trading_flow(generator):
         """Decorate a method as `flow` does. Its call ends in bounded time.
 
         Parameters
@@ -467,7 +480,7 @@ else:
         generator : callable
             The method, a generator function.
         """
-        return FlowMethod(bounded(generator))
+        return FlowMethod(generator, bounded)
 
 
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:
@@ -495,7 +508,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = self._driver.run(made)
+            result: T = self._run(made)
         except ToolkitError as error:
             trim(error)
             raise
@@ -517,7 +530,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = await self._driver.run(made)
+            result: T = await self._run(made)
         except ToolkitError as error:
             trim(error)
             raise

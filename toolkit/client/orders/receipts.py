@@ -393,6 +393,7 @@ class AsyncReceipt(Asynchronous, Receipt):
     """The asynchronous twin of Receipt. Made by `session.aio`. Attributes show what `refresh` or `wait` read last."""
 
     _driver: Any
+    _run: Any
 
     def _row(self) -> Mapping[str, Any] | None:
         self._single()

@@ -92,6 +92,12 @@ class AsyncStream(Suggesting):
     ----------
     stream : Stream
         The stream.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> asyncio.run(session.aio.stream.trades("BTCUSDC").frame())["price"].tail(2).tolist()
+    [62503.4, 62500.0]
     """
 
     _path = "session.aio.stream"
