@@ -225,7 +225,7 @@ def method(decorator: str, name: str, arguments: list[Argument], returns: str, d
         f"    @{decorator}",
         *wrapped(head, " " * 4, " " * 8, WIDTH),
         f'        """{doc[0]}',
-        *(f"        {line}".rstrip() for line in doc[1:]),
+        *(f"        {line}".rstrip().replace("\\", r"\\") for line in doc[1:]),
         '        """',
         *wrapped(body, " " * 8, " " * 12, WIDTH),
     ]

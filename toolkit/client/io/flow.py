@@ -432,8 +432,8 @@ if TYPE_CHECKING:
 
 else:
     # Without annotations Jedi follows the calls. It then shows a method as its callers see it: without `self`, and with
-    # its result, which is awaited on an asynchronous instance. `__get__` is there for Jedi: at run time `_bind_flows` has
-    # put a function in its place.
+    # its result, which is awaited on an asynchronous instance. `__get__` is there for Jedi alone, because at run time
+    # `_bind_flows` has put a function in its place.
 
     class FlowMethod:
         """A method that is written as a flow. See the module.
