@@ -238,7 +238,7 @@ def query_method(endpoint: Endpoint, examples: str) -> str:
     optional = [param for param in endpoint.params.values() if not is_required(param)]
     arguments = [Argument(param.name, _query_type(param), _query_about(endpoint, param)) for param in required]
     for param in optional:
-        default = default_of(endpoint, param)
+        default = default_of(param, windowed=endpoint.windowed)
         annotation = _query_type(param) + (" | None" if default is None else "")
         about = _query_about(endpoint, param)
         arguments.append(Argument(param.name, annotation, about, _source(default), keyword=True))

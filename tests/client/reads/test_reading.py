@@ -17,6 +17,7 @@ from toolkit.client.io.flow import Driver, Fetch, Flow, Reply, Runtime
 from toolkit.client.io.rate_limits import RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.conversion import OrderRef, is_order_row, order_ref, query_text, seconds
+from toolkit.client.reads.info import Info
 from toolkit.client.reads.paging import PagedRead, identity, oldest_first
 from toolkit.client.reads.reading import (
     UNFINISHED,
@@ -51,6 +52,8 @@ class World:
             _catalogue=self.catalogue, _delivery=delivery, account=account, _account=self._account
         )
         self.reader = Reader(session)
+        session._driver = Driver(self.send, Runtime(now=lambda: self.now), sleep=lambda _: None)
+        self.info = Info(session)
 
     def _account(self) -> Flow[str]:
         yield from ()
@@ -93,6 +96,25 @@ class World:
 )
 def test_a_query_is_sent_in_the_words_of_the_wire(name: str, given: dict[str, Any], expected: dict[str, str]) -> None:
     assert World().query(name, **given) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sent"),
+    [
+        ("vault_history", {}, {}),
+        ("vault_history", {"kind": "pnl", "interval": "24h"}, {"type": "pnl"}),
+        ("vault_events", {"page_size": 20}, {}),
+        ("vault_events", {"page": 2, "page_size": 50}, {"page": "2", "pageSize": "50"}),
+        ("order_events", {"page": 1}, {"page": "1"}),
+        ("order_events", {"page_size": 20, "order_id": {"order_id": 7}}, {"pageSize": "20", "orderId": "7"}),
+    ],
+)
+def test_a_method_sends_what_differs_from_its_defaults(name: str, given: dict[str, Any], sent: dict[str, str]) -> None:
+    world = World(**{name: {"total": 0, "list": []}})
+    address = {"vault": "0x" + "ef" * 20} if name.startswith("vault") else {}
+    getattr(world.info, name)(**address, **given)
+    query = next(dict(one.query) for one in world.sent if one.path == ENDPOINTS[name].path)
+    assert {wire: text for wire, text in query.items() if not text.startswith("0x")} == sent
 
 
 def test_what_is_required_is_named_and_an_account_that_is_optional_may_be_unknown() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.reads.endpoint import Endpoint, Param
+from ...protocol.reads.endpoint import Param
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...suggestions import Suggesting
 from ..io.flow import Flow
@@ -41,7 +41,7 @@ class InfoFlows(Suggesting):
         endpoint = ENDPOINTS[name]
         # A venue may not know a parameter, so those that the caller left at their defaults are not sent.
         for param in endpoint.params.values():
-            if _is_same(given[param.name], default_of(endpoint, param)):
+            if _is_same(given[param.name], default_of(param, windowed=endpoint.windowed)):
                 del given[param.name]
         if endpoint.windowed and not {"page", "page_size"} & given.keys():
             window = given.pop("start", None), given.pop("end", None), progress
@@ -66,19 +66,19 @@ def is_required(param: Param) -> bool:
     return (param.required or param.leading) and not param.fill
 
 
-def default_of(endpoint: Endpoint, param: Param) -> object:
+def default_of(param: Param, *, windowed: bool) -> object:
     """Return the default of a method's argument.
 
     Parameters
     ----------
-    endpoint : Endpoint
-        Declaration of the query.
     param : Param
         Declaration of the parameter.
+    windowed : bool
+        Whether the query reads all its pages where none is given.
     """
-    if endpoint.windowed and param.kind == "page":  # without a page all of them are read
+    if param.required or param.leading or (windowed and param.kind == "page"):
         return None
-    return None if param.required or param.leading else param.default
+    return param.default
 
 
 def _is_same(value: object, default: object) -> bool:
