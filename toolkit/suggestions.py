@@ -263,7 +263,7 @@ def advised(error: TypeError, function: str, names: Iterable[str]) -> TypeError:
     return error if found is None else unknown_keyword(f"{function}()", found[1], names)
 
 
-def bound(signature: Signature, function: str, *args: Any, **keywords: Any) -> dict[str, Any]:
+def bound(signature: Signature, function: str, *args: object, **keywords: object) -> dict[str, Any]:
     """Return the arguments of a call by name.
 
     Parameters
