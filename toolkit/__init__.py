@@ -57,7 +57,7 @@ else:  # a type checker would take a module-level `__getattr__` for "any name go
     __getattr__ = on_first_use(__name__, _HOMES)
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """Give a notebook the magics of `toolkit.magics`, called by `%load_ext toolkit`.
 
     Parameters

@@ -37,7 +37,7 @@ MANY = 200
 """Longer containers are not searched in depth, as this runs after each cell."""
 
 
-def contains(value: Any, one: Any, depth: int = 3) -> bool:
+def contains(value: object, one: object, depth: int = 3) -> bool:
     """Return whether a value is an object, or a container, a box of widgets or a dashboard with it.
 
     Parameters

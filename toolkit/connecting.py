@@ -27,6 +27,7 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .client.io.transport import AnyTransport
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
 
@@ -239,7 +240,7 @@ def _local_keys(
     return (development_wallet(int(row["number"]), MOST), None) if row["public"] else (None, str(row["address"]))
 
 
-def accounts_listed(env: Environment, transport: Any, timeout: float) -> list[dict[str, Any]]:
+def accounts_listed(env: Environment, transport: AnyTransport | None, timeout: float) -> list[dict[str, Any]]:
     """Return the accounts that a served local venue names: number, name, address, public (whether its keys are).
 
     Parameters

@@ -69,7 +69,7 @@ class ToolkitError(Exception):
         Arguments of an exception: the message.
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
 
     def _render_traceback_(self) -> list[str]:
@@ -109,7 +109,7 @@ class InputError(ToolkitError, ValueError):
     code = 40003
 
     def __init__(
-        self, message: str, *, field: str = "", rule: str = "", value: Any = None, nearest: Sequence[str] = ()
+        self, message: str, *, field: str = "", rule: str = "", value: object = None, nearest: Sequence[str] = ()
     ) -> None:
         super().__init__(message)
         self.field = field
@@ -415,7 +415,7 @@ class OutcomeUnknown(ToolkitError):
         Handle of the write. An attribute as well (default: None).
     """
 
-    def __init__(self, message: str, *, intent: Any = None, receipt: Any = None) -> None:
+    def __init__(self, message: str, *, intent: object = None, receipt: object = None) -> None:
         super().__init__(message)
         self.intent = intent
         self.receipt = receipt
@@ -432,7 +432,7 @@ class WaitFailed(ToolkitError):
         Handle of the order. An attribute as well (default: None).
     """
 
-    def __init__(self, message: str, *, receipt: Any = None) -> None:
+    def __init__(self, message: str, *, receipt: object = None) -> None:
         super().__init__(message)
         self.receipt = receipt
 

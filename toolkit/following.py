@@ -425,6 +425,6 @@ def _item(row: Mapping[Hashable, Any], product: Product) -> dict[str, Any]:
     return {**made.to_item(product), "ordId": int(row["order_id"])}
 
 
-def _whole(amount: Any, size: Decimal) -> int:
+def _whole(amount: object, size: Decimal) -> int:
     """Return an amount as a number of steps, rounded to the nearest."""
     return round(Decimal(str(amount)) / size)

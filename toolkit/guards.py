@@ -114,7 +114,7 @@ def takes_secrets(*secret: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         names = tuple(inspect.signature(function).parameters)
 
         @functools.wraps(function)
-        def guarded(*args: Any, **keywords: Any) -> T:
+        def guarded(*args: object, **keywords: object) -> T:
             given = [Secret(arg) if name in secret else arg for name, arg in itertools.zip_longest(names, args)]
             del given[len(args) :], args
             keywords = {name: Secret(arg) if name in secret else arg for name, arg in keywords.items()}

@@ -9,7 +9,7 @@ from .errors import InputError
 from .extras import need
 
 
-def to_pandas(data: Any, field: str = "data") -> Any:
+def to_pandas(data: object, field: str = "data") -> Any:
     """Return a table of any library as a DataFrame, a mapping with its tables as frames, anything else unchanged.
 
     A table has the Arrow PyCapsule interface (`__arrow_c_stream__`). The times of an index that pandas wrote without a

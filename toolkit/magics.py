@@ -52,7 +52,7 @@ def _venue(name: str, names: dict[str, Any]) -> LocalVenue:
     return next(iter(owners.values()))[1]
 
 
-def _of(value: Any) -> LocalVenue | None:
+def _of(value: object) -> LocalVenue | None:
     from .connecting import venue_in_process
     from .session import Session
     from .venue.local import LocalVenue

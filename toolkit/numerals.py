@@ -67,7 +67,7 @@ def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return wrapped
 
 
-def read_side(value: Any) -> int:
+def read_side(value: object) -> int:
     """Return +1 (long) or −1 (short).
 
     Parameters
@@ -96,7 +96,7 @@ def read_side(value: Any) -> int:
     raise InputError(message, field="side", value=value, nearest=nearest)
 
 
-def read_price(value: Any, field: str) -> Decimal | None:
+def read_price(value: object, field: str) -> Decimal | None:
     """Return a price above 0, None for a missing one (None, or NaN as in frames).
 
     Parameters
@@ -114,7 +114,7 @@ def read_price(value: Any, field: str) -> Decimal | None:
     return None if is_missing(value) else read_positive(value, field)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is None, or NaN as in frames.
 
     Parameters
@@ -129,7 +129,7 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
 
 
-def read_positive(value: Any, field: str) -> Decimal:
+def read_positive(value: object, field: str) -> Decimal:
     """Return a number above 0.
 
     Parameters
@@ -150,7 +150,7 @@ def read_positive(value: Any, field: str) -> Decimal:
     return number
 
 
-def read_amount(value: Any, field: str) -> Decimal:
+def read_amount(value: object, field: str) -> Decimal:
     """Return a number that is not negative.
 
     Parameters
@@ -171,7 +171,7 @@ def read_amount(value: Any, field: str) -> Decimal:
     return number
 
 
-def read_decimal(value: Any, field: str) -> Decimal:
+def read_decimal(value: object, field: str) -> Decimal:
     """Return a finite number, exactly as it is written.
 
     Parameters
@@ -259,7 +259,7 @@ def meanings(text: str) -> tuple[str, ...]:
     return tuple(one for one in dict.fromkeys(found) if one != text and plain_match(one))
 
 
-def _from_float(text: str, value: Any, field: str) -> Decimal:
+def _from_float(text: str, value: object, field: str) -> Decimal:
     number = Decimal(text)
     if number.is_finite() and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         near = format(number, ".12g")
@@ -318,7 +318,7 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
     raise not_a(value, field, f"It must be a list of {wanted}")
 
 
-def not_a(value: Any, field: str, wanted: str) -> InputError:
+def not_a(value: object, field: str, wanted: str) -> InputError:
     """Return the error for a value of the wrong kind.
 
     Parameters
@@ -435,7 +435,7 @@ def time_text(time_ms: int) -> str:
         return f"{time_ms} ms"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return the repr of a value for a message, shortened to 80 characters.
 
     Parameters
@@ -468,7 +468,7 @@ _SPAN = re.compile(rf"\s*({_PART.pattern})+")
 _LONGEST_NS = 10**21
 
 
-def milliseconds(span: Any, name: str = "span") -> int:
+def milliseconds(span: object, name: str = "span") -> int:
     """Return a span in ms, see `span_ns`.
 
     Parameters
@@ -481,7 +481,7 @@ def milliseconds(span: Any, name: str = "span") -> int:
     return span_ns(span, name) // 1_000_000
 
 
-def wait_seconds(timeout: Any, name: str = "timeout") -> float:
+def wait_seconds(timeout: object, name: str = "timeout") -> float:
     """Return a timeout in seconds.
 
     Parameters
@@ -561,7 +561,7 @@ def _text_ns(text: str) -> int:
     return total if parts and all(units) else -1
 
 
-def _without_unit(span: Any, number: Decimal, name: str) -> InputError:
+def _without_unit(span: object, number: Decimal, name: str) -> InputError:
     readings = tuple(dict.fromkeys(unit_text(int(number * ns)) for ns in (10**9, 10**6)))
     said = f"{name} is {shown(span)}, which could be {number} s or {number} ms. Write "
     said += " or ".join(f'"{one}"' for one in readings)
@@ -594,7 +594,7 @@ def epoch_ns(number: int) -> int:
     raise ValueError(f"{number} is no time since 1970")
 
 
-def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
+def moment(when: object, name: str = "time", now_ms: int | None = None) -> int:
     """Return a time in Unix ms, see `moment_ns`.
 
     Parameters
@@ -609,7 +609,7 @@ def moment(when: Any, name: str = "time", now_ms: int | None = None) -> int:
     return moment_ns(when, name, now_ms) // 1_000_000
 
 
-def moment_ns(when: Any, name: str = "time", now_ms: int | None = None) -> int:
+def moment_ns(when: object, name: str = "time", now_ms: int | None = None) -> int:
     """Return a time in ns since 1970.
 
     Parameters

@@ -35,6 +35,7 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.parent_orders.schedule import ParentRunner
     from .client.reads.info import AsyncInfo, Info
@@ -59,7 +60,7 @@ class Session(session_methods.SessionMethods):
         venue: LocalVenue | None,
         owns_venue: bool,
         control_token: Secret | None = None,
-        transport: Any,
+        transport: AnyTransport | None,
         sending: connecting.Sending,
         limits: Limits | None = None,
         limiter: RateLimiter,

@@ -46,7 +46,7 @@ _SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType
 """Kinds of orders that the venue places itself."""
 
 
-def account_frames(source: Source, account: str | None = None, *, day: Any = None) -> dict[str, pd.DataFrame]:
+def account_frames(source: Source, account: str | None = None, *, day: object = None) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
     The frame of equity spans from the start of the day, or the account's first deposit, to the end of the day or now.
@@ -92,7 +92,7 @@ def account_day(
     source: Session | LocalVenue | Core,
     account: str | None = None,
     *,
-    day: Any = None,
+    day: object = None,
     theme: Theme | str | None = None,
 ) -> Figure:
     """Draw a day of an account: equity, margin ratio, fills by product, funding.
@@ -214,14 +214,14 @@ def _core(source: Any) -> Core:
     return core
 
 
-def _address(source: Any, account: str | None, core: Core) -> str:
+def _address(source: object, account: str | None, core: Core) -> str:
     address = str(account or getattr(source, "account", None) or "").lower()
     if address not in core.state.accounts:
         raise InputError(f"the venue has no account {address or '(none given)'}", field="account", value=account)
     return address
 
 
-def _span(core: Core, day: Any) -> tuple[int, int]:
+def _span(core: Core, day: object) -> tuple[int, int]:
     within = core.state.time if day is None else moment(day, "day", core.state.time)
     start = within - within % DAY
     return start, start + DAY

@@ -53,7 +53,7 @@ def blanked(text: str) -> str:
     return _KEY_BYTES.sub(BLANK, _KEY_NUMBER.sub(BLANK, _KEY_TEXT.sub(BLANK, text)))
 
 
-def safe(value: Any) -> Any:
+def safe(value: object) -> Any:
     """Return a value as it may be shown and kept: itself, or BLANK if it looks like a private key.
 
     Parameters
@@ -77,7 +77,7 @@ class Secret:
 
     __slots__ = ("__value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.__value = value.reveal() if isinstance(value, Secret) else value
 
     def reveal(self) -> Any:
@@ -93,7 +93,7 @@ class Secret:
     def __format__(self, spec: str) -> str:
         return repr(self)
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a secret is never pickled or copied")
 
     def __getstate__(self) -> NoReturn:

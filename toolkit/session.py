@@ -205,7 +205,7 @@ class Session(plain_session.Session):
     """
 
     @no_keys
-    def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
+    def ticket(self, symbol: str | int, **fields: object) -> OrderTicket:
         """Return an order ticket for a product, a widget.
 
         Parameters

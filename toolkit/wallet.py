@@ -383,7 +383,7 @@ class Wallet:
             parts.append(f"account {self.account}")
         return f"<Wallet: {', '.join(parts) or 'no keys'}>"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise WalletError("a wallet is never pickled or copied. Make it where it is used, e.g. with Wallet.from_env()")
 
     def __getstate__(self) -> NoReturn:

@@ -403,7 +403,7 @@ class SpoilingVenue(PublishedVenue):
     async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
         rng = random.Random(kind)
         for _ in range(40):
-            text = json.dumps(spoiled(PUBLISHED[kind], rng))
+            text = json.dumps(spoiled(PUBLISHED.get(kind, {}), rng))
             await connection.send(rng.choice((text, text, text, text[: rng.randrange(len(text))], text.encode())))
         await connection.send("[" * 100_000)
         self.ended += 1

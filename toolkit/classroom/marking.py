@@ -297,7 +297,7 @@ def plain(text: str, *, lines: bool = False) -> str:
     )  # fmt: skip
 
 
-def _restored(value: Any) -> Any:
+def _restored(value: object) -> Any:
     """Return a value that the worker wrote as JSON with its kind."""
     if not isinstance(value, dict):
         return value

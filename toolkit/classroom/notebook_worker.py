@@ -216,7 +216,7 @@ class Kernel:
             except Exception:
                 continue  # nothing came, or what the notebook itself sent in the kernel's name
 
-    def _keep(self, values: Any) -> None:
+    def _keep(self, values: object) -> None:
         """Keep the values that were found, and earlier values that are not found any more."""
         found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
         # A cell may delete a variable, and the checks still find its last value.

@@ -134,7 +134,7 @@ class Room(AbstractContextManager["Room"]):
         """The link of each student by name. Each is as secret as a key."""
         return {each.name: f"{self.base_url}{JOIN_PATH}{each.code}" for each in self.lesson.roster.students}
 
-    def join(self, student: str, **options: Any) -> Session:
+    def join(self, student: str, **options: object) -> Session:
         """Return the session of a student.
 
         It closes with the class.

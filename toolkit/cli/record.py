@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from ..client.stream.live import Live
 from ..numerals import milliseconds
 from ..research.data.recorder import MARKETS, record
 from .venue import StopSignals, open_session
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(live: Any) -> None:
+def _tell(live: Live) -> None:
     """Print each change of a subscription's state."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     print(f"{now} {live.subject}: {live.state}{f' ({live.reason})' if live.reason else ''}", flush=True)

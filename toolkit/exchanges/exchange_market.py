@@ -267,7 +267,7 @@ class ExchangeMarket:
             return view
         return View(feed)
 
-    def klines(self, interval: Span = "1h", start: Any = None, end: Any = None) -> pd.DataFrame:
+    def klines(self, interval: Span = "1h", start: object = None, end: object = None) -> pd.DataFrame:
         """Return candles of the exchange, in the frame of `session.klines`. Turnover and trades are missing.
 
         Parameters
@@ -301,7 +301,7 @@ class ExchangeMarket:
         rows = [readings.kline_row(candle, symbol, length, size) for candle in pages]
         return frames.from_rows(Kline.declared, rows)[list(Kline.declared.columns)].set_index("time")
 
-    def funding_rates(self, start: Any = None, end: Any = None) -> pd.DataFrame:
+    def funding_rates(self, start: object = None, end: object = None) -> pd.DataFrame:
         """Return funding rates as `session.info.funding_rate_history` does, without prices.
 
         Parameters

@@ -162,7 +162,7 @@ def prices_of(ticker: Mapping[str, Any], symbol: str) -> dict[str, Any]:
     return {"symbol": symbol, **{ours: _exact(ticker[theirs]) for ours, theirs in names if ticker.get(theirs)}}
 
 
-def _exact(value: Any) -> Decimal:
+def _exact(value: object) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value))
 
 

@@ -168,7 +168,7 @@ class Feed:
                 if feed._waits:
                     feed._change("live", "")
 
-    def _pass_on(self, got: Any) -> None:
+    def _pass_on(self, got: object) -> None:
         with self.lock:
             # what came before a break no longer counts
             kind, items, time = self._read(got, self.state != "live")

@@ -88,7 +88,7 @@ class TradingEnv(Floor, gymnasium.Env):
         [result] = self.begin(self.np_random, options)
         return result.observation, result.info
 
-    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take an action, let a step of time pass, and return what came of it.
 
         Parameters

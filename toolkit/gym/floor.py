@@ -247,7 +247,7 @@ class Floor:
         self._passed += 1
         return {number: self._result(number, why) for number, why in refused.items()}
 
-    def _act(self, number: int, action: Any) -> str:
+    def _act(self, number: int, action: object) -> str:
         if not self._desks:
             raise InputError("there is no episode yet. reset() begins an episode", field="action", rule="after reset()")
         desk, mids = self._desks[number], self.observers[number].mids
@@ -288,7 +288,7 @@ class Floor:
             raise InputError("only an environment's own venue has snapshots, after reset()", field="snapshot")
         return Snapshot(self._venue.host.dumped(), tuple(tuple(observer.mids) for observer in self.observers))
 
-    def strategy(self, policy: Any) -> PolicyStrategy:
+    def strategy(self, policy: object) -> PolicyStrategy:
         """Return a policy as a strategy for `backtest`, `paper` and `live`, with this environment's settings.
 
         Parameters

@@ -106,7 +106,7 @@ def action_of(policy: Any, observation: NDArray[np.float32]) -> Any:
     return policy(observation)
 
 
-def order_of(action: Any, product: Product, most_steps: int, held_steps: int, price: float) -> Order | None:
+def order_of(action: object, product: Product, most_steps: int, held_steps: int, price: float) -> Order | None:
     """Return the market order that an action asks for, None if it keeps the position.
 
     A change below the product's smallest value is left out, unless it closes the position.

@@ -349,7 +349,7 @@ def table_html(values: pd.Series[Any] | pd.DataFrame) -> str:
     return html
 
 
-def shown_value(value: Any) -> str:
+def shown_value(value: object) -> str:
     """Return a value as a cell of a table shows it.
 
     Parameters

@@ -265,9 +265,9 @@ def plain_numbers(axis: Any) -> None:
     axis.set_major_formatter(_plain)
 
 
-def _plain(value: float, _: Any = None) -> str:
+def _plain(value: float, _: object = None) -> str:
     return f"{value:,.10g}".replace("-", "−")
 
 
-def _percent(value: float, _: Any = None) -> str:
+def _percent(value: float, _: object = None) -> str:
     return f"{value * 100:,.6g} %".replace("-", "−")

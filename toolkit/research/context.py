@@ -175,7 +175,7 @@ class Context(ABC):
         self._groups: list[tuple[OrderHandle, ...]] = []
         self._longer: dict[tuple[str, int], LongerBars] = {}
 
-    def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
+    def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object) -> OrderHandle:
         """Buy at a limit price, or at market.
 
         The call never raises for a business reason. A refused order has the state REJECTED and its reason, immediately
@@ -207,7 +207,7 @@ class Context(ABC):
         """
         return self._place_new(symbol, "BUY", quantity, price, options)
 
-    def sell(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
+    def sell(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object) -> OrderHandle:
         """Sell at a limit price, or at market.
 
         A refused order is rejected as `buy` says.
@@ -245,7 +245,9 @@ class Context(ABC):
 
         return self.place(order(symbol, side, quantity, price, **options))
 
-    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
+    def target(
+        self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object
+    ) -> OrderHandle | None:
         """Adjust a position to a signed size with one order.
 
         A target is rounded to the nearest step. One that rounds to nothing is rejected, like an order below one step.
@@ -288,7 +290,7 @@ class Context(ABC):
         return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
 
     def target_share(
-        self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: Any
+        self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: object
     ) -> OrderHandle | None:
         """Adjust a position to a share of equity, at the last price.
 
@@ -337,7 +339,7 @@ class Context(ABC):
         take_profit: Amount | Order | None = None,
         stop_loss: Amount | Order | None = None,
         price: Amount | None = None,
-        **options: Any,
+        **options: object,
     ) -> OrderHandle:
         """Buy, or sell with a negative quantity, with a take-profit, a stop-loss or both.
 

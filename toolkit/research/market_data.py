@@ -424,7 +424,7 @@ class Precomputed:
         lists: list[list[float]] = rows.tolist()
         return lists
 
-    def _input(self, history: BarHistory, name: Any) -> Any:
+    def _input(self, history: BarHistory, name: object) -> Any:
         if name == "bars":
             return history.frame()
         return (

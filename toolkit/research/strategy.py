@@ -74,7 +74,7 @@ class Strategy:
     ctx: Context
     """The context of the run. Set before on_start."""
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, **params: object) -> None:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
@@ -111,7 +111,12 @@ class Strategy:
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def I(  # noqa: E743 - the name that strategies know from other libraries
-        self, function: Callable[..., Any], *inputs: Any, symbol: str | None = None, outputs: int = 1, **options: Any
+        self,
+        function: Callable[..., Any],
+        *inputs: object,
+        symbol: str | None = None,
+        outputs: int = 1,
+        **options: object,
     ) -> Any:
         """Return an indicator with the values of a function over arrays, of any library. Call it in `on_start`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..extras import need
 from .seals import FileKind, Header, header_in, sealed
@@ -66,7 +66,7 @@ def write_table(
 
 
 def read_table(
-    path: Path, kind: FileKind, *, identity: str | None = None, unsealed: bool = False, **options: Any
+    path: Path, kind: FileKind, *, identity: str | None = None, unsealed: bool = False, **options: object
 ) -> tuple[pa.Table, Header]:
     """Return a table and its header.
 

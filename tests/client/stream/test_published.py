@@ -26,9 +26,13 @@ from toolkit.client.stream.stream import Stream
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import DataWarning, MalformedRequest
 from toolkit.orders import buy
+from toolkit.protocol.fields import L
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
 from toolkit.venue.local import LocalVenue
+
+CHANNELS = {name: one for name, one in wire.CHANNELS.items() if one.source is not L}
+"""The channels that the exchange publishes."""
 
 LINES = (Path(__file__).parents[2] / "vectors" / "published-feed.jsonl").read_text(encoding="utf-8").splitlines()
 PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one["message"] for one in map(json.loads, LINES)}
@@ -39,7 +43,7 @@ FIELDS = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": USER
 def subscribed(kind: str) -> tuple[Peer, Any]:
     """Return a peer with an acknowledged subscription of a channel."""
     peer = Peer(rate=None)
-    topic = peer.subscribe(kind, **{one.name: FIELDS[one.name] for one in wire.CHANNELS[kind].fields})
+    topic = peer.subscribe(kind, **{one.name: FIELDS[one.name] for one in CHANNELS[kind].fields})
     peer.open()
     peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
     return peer, topic
@@ -61,54 +65,54 @@ def message(kind: str, step: int = 0, *, leave_out: tuple[str, ...] = (), **memb
 
 
 def test_every_channel_has_a_published_message() -> None:
-    assert set(PUBLISHED) == set(wire.CHANNELS)
+    assert set(PUBLISHED) == set(CHANNELS)
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 def test_declarations_say_what_is_published(kind: str) -> None:
-    channel, data = wire.CHANNELS[kind], PUBLISHED[kind]["data"]
+    channel, data = CHANNELS[kind], PUBLISHED[kind]["data"]
     assert ("type" in data, "sequence" in data) == (channel.typed, channel.sequenced)
     items = {channel.key} if channel.key else set(RECORDS[kind].published)
     assert set(data) - {"type", "sequence"} == set(channel.also) | items
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 def test_every_published_message_is_live_at_once_and_for_good(kind: str) -> None:
     peer, topic = subscribed(kind)
     for step in range(60):
         peer.client.received(message(kind, step), peer.now)
-        assert topic.state == ("live" if wire.CHANNELS[kind].sequenced else "live-unsequenced")
+        assert topic.state == ("live" if CHANNELS[kind].sequenced else "live-unsequenced")
         assert [text for text in peer.wait(1_000) if "subscribe" in text] == []
         peer.client.received(wire.PONG, peer.now)
     assert (topic.gaps, topic.resyncs, peer.client.must_close) == (0, 0, "")
     assert topic.data.records()
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 @pytest.mark.parametrize("leave_out", [("type",), ("sequence",), ("type", "sequence")])
 def test_every_channel_is_read_without_type_and_sequence(kind: str, leave_out: tuple[str, ...]) -> None:
     peer, topic = subscribed(kind)
     for step in range(3):
         peer.client.received(message(kind, step, leave_out=leave_out), peer.now)
-    has_sequence = wire.CHANNELS[kind].sequenced and "sequence" not in leave_out
+    has_sequence = CHANNELS[kind].sequenced and "sequence" not in leave_out
     assert topic.state == ("live" if has_sequence else "live-unsequenced")
     assert (topic.gaps, topic.resyncs, topic.duplicates) == (0, 0, 0)
     assert topic.data.records()
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 @pytest.mark.parametrize("form", ["snapshot", "incremental"])
 def test_every_channel_is_read_with_type_and_sequence(kind: str, form: str) -> None:
     peer, topic = subscribed(kind)
     peer.client.received(message(kind, 0, type=form, sequence=5), peer.now)
     peer.client.received(message(kind, 1, type="incremental", sequence="6"), peer.now)
-    if wire.CHANNELS[kind].opens_with_snapshot and form == "incremental":
+    if CHANNELS[kind].opens_with_snapshot and form == "incremental":
         assert topic.state == "subscribing", "an increment of a book or account means nothing without its snapshot"
     else:
         assert (topic.state, topic.sequence, topic.gaps) == ("live", 6, 0)
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 def test_the_same_message_again_and_again_says_that_nothing_changed(kind: str) -> None:
     peer, topic = subscribed(kind)
     for _ in range(90):
@@ -118,10 +122,10 @@ def test_the_same_message_again_and_again_says_that_nothing_changed(kind: str) -
     assert len(topic.data.records()) <= 4
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", CHANNELS)
 def test_unknown_fields_and_fewer_fields_are_read(kind: str) -> None:
     peer, topic = subscribed(kind)
-    channel = wire.CHANNELS[kind]
+    channel = CHANNELS[kind]
     peer.client.received(message(kind, 0, new={"x": [1]}), peer.now)
     assert topic.is_live
     rows = topic.data.records()
@@ -266,7 +270,7 @@ def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(
     settings = Settings(
         heartbeat_ms=250,
         answer_ms=300,
-        silence_ms={kind: max(250, one.silence_ms // 60) for kind, one in wire.CHANNELS.items()},
+        silence_ms={kind: max(250, one.silence_ms // 60) for kind, one in CHANNELS.items()},
         rate=None,
     )
     url = f"ws://127.0.0.1:{published.port}/ws/dex"
@@ -289,7 +293,7 @@ def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(
             one.assert_healthy()
             assert len(one.frame())
         asked = [one["subscription"]["type"] for one in published.received if one["method"] != "ping"]
-        assert sorted(asked) == sorted(wire.CHANNELS)
+        assert sorted(asked) == sorted(CHANNELS)
         assert stream.health.reconnects == 0
         (leverage,) = stream.leverages().rows()
         assert (leverage.position_mode, str(leverage.leverage)) == ("ONE_WAY", "15")
@@ -341,13 +345,13 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
 
 def test_a_published_row_has_every_column() -> None:
     for kind, record in RECORDS.items():
-        if wire.CHANNELS[kind].key and kind not in ("orderBook", "userEvent"):
+        if kind in CHANNELS and CHANNELS[kind].key and kind not in ("orderBook", "userEvent"):
             peer, topic = subscribed(kind)
             peer.client.received(message(kind), peer.now)
             known = set(record.by_wire)
             for one in topic.data.records():
                 assert set(one) <= known, kind
-                assert set(one) == set(wire.CHANNELS[kind].columns or record.published), kind
+                assert set(one) == set(CHANNELS[kind].columns or record.published), kind
 
 
 def test_an_account_whose_snapshot_never_comes_is_read_from_the_info_api() -> None:

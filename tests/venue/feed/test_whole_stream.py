@@ -15,6 +15,7 @@ import pytest
 
 from tests.venue.simulation.stream import Rng
 from tests.venue.traders import Trader
+from toolkit.protocol.fields import L
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.channel import Channel
 from toolkit.venue.local import LocalVenue
@@ -75,7 +76,7 @@ class Story:
         return values[self.rng.below(len(values))]
 
     def subscribe(self) -> None:
-        for channel in wire.CHANNELS.values():
+        for channel in (one for one in wire.CHANNELS.values() if one.source is not L):
             for at in range(2):
                 known = {name: values[at] for name, values in SUBSCRIPTIONS.items()}
                 known["userAddress"] = self.who[at].address

@@ -54,10 +54,10 @@ def build(session: Session) -> Server[Any]:
 
     tools = Tools(session)
 
-    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+    async def list_tools(context: object, params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool.model_validate(declared(tools, one)) for one in tools.names()])
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         # In a thread: a backtest must not hold up a stop.
         text, failed = await anyio.to_thread.run_sync(partial(called, tools, params.name, params.arguments or {}))
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
@@ -143,7 +143,7 @@ def _parameters(method: Any) -> dict[str, tuple[Any, bool]]:
     return found
 
 
-def _checked(method: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(method: object, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call. Raises InputError for unknown, missing and mistyped ones."""
     parameters, found = _parameters(method), {}
     for one in given:
@@ -167,7 +167,7 @@ def _checked(method: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a result with texts shortened. Values that JSON can't represent become text or null."""
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}

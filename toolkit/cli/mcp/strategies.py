@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import copysign
-from typing import Any
 
 from ...errors import InputError
+from ...research.context import Context
 from ...research.indicators import EMA, SMA
+from ...research.market_data import Bar
 from ...research.strategy import Strategy
 
 RULES: dict[str, Callable[[float, float, list[float]], float]] = {
@@ -58,7 +59,7 @@ class Named(Strategy):
             raise InputError(f"share {self.share} must be above 0 and at most 1", field="share", rule="range")
         return self
 
-    def on_start(self, ctx: Any) -> None:
+    def on_start(self, ctx: object) -> None:
         """Begin the averages of the rule.
 
         Parameters
@@ -69,7 +70,7 @@ class Named(Strategy):
         kind = EMA if self.rule == "ema-cross" else SMA
         self._averages, self._closes = (kind(self.fast), kind(self.slow)), list[float]()
 
-    def on_bar(self, ctx: Any, bar: Any) -> None:
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
         """Set the position by the rule, once there are enough bars.
 
         Parameters

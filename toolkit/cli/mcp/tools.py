@@ -373,7 +373,7 @@ def order_of(
     return order(symbol, side, quantity, price, cl_ord_id=cl_ord_id, **options)
 
 
-def _outcome(found: Receipt, **more: Any) -> dict[str, Any]:
+def _outcome(found: Receipt, **more: object) -> dict[str, Any]:
     names = ("order_id", "status", "filled", "average_price", "reason")
     return {name: None if (value := getattr(found, name)) is None else str(value) for name in names} | more
 

@@ -358,7 +358,7 @@ class RunState:
             self.balance = float(rows[0]["balance"])
         return self.balance
 
-    def _rows(self, query: str, **given: Any) -> list[Mapping[str, Any]]:
+    def _rows(self, query: str, **given: object) -> list[Mapping[str, Any]]:
         """Return rows as they came: a run asks too often for frames, which take five times as long."""
         return self.session._driver.run(self.session._reader.rows(query, given))
 

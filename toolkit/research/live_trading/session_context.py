@@ -110,7 +110,7 @@ class FeedQueue:
     def add_fills(self) -> None:
         """Subscribe to the fills of the account."""
 
-        def note(update: Any) -> None:
+        def note(update: object) -> None:
             self.filled = True
 
         self._subscribe(self._stream.fills(), note)

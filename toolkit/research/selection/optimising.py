@@ -378,7 +378,7 @@ class _Space:
                 found[repr(params)], in_vain = params, 0
         return list(found.values())
 
-    def suggested(self, trial: Any) -> dict[str, Any]:
+    def suggested(self, trial: object) -> dict[str, Any]:
         """Return the point that Optuna suggests in a trial.
 
         Parameters

@@ -320,7 +320,7 @@ def _remote_point(payload: bytes, point: Point) -> Record:
 
 @contextmanager
 def runner(
-    task: object, data: object, options: Mapping[str, Any], workers: int | None, client: Any
+    task: object, data: object, options: Mapping[str, Any], workers: int | None, client: object
 ) -> Iterator[Callable[[Sequence[Point]], Iterator[Record]]]:
     """Give a function that runs points and yields their records as they finish.
 

@@ -169,7 +169,7 @@ def _wrong_fields(state: State, parts: dict[str, msgspec.Raw]) -> str:
     return ", ".join(f"State.{name}" for name in sorted(wrong))
 
 
-def reader(kind: Any, fetch: Fetch) -> Callable[[bytes], list[Any]]:
+def reader(kind: object, fetch: Fetch) -> Callable[[bytes], list[Any]]:
     """Return what fetches and decodes a chunk of records.
 
     Parameters

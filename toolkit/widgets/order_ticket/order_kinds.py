@@ -205,7 +205,7 @@ class OrderKind(KindRules):
         worst = self.worst_price(inputs)
         return rules.max_quantity(inputs, worst) if worst and inputs.holdings.known else None
 
-    def request(self, order: Any) -> Any:
+    def request(self, order: object) -> Any:
         """Return what `session.prepare` takes for an order that `validate` has made.
 
         Parameters

@@ -112,7 +112,7 @@ class OrderTicket(ReviewedPanel):
     form = traitlets.Dict(read_only=True).tag(sync=True)
     """For the front end: the kinds of orders, and the fields of the chosen one."""
 
-    def __init__(self, session: Session, symbol: str | int, **fields: Any) -> None:
+    def __init__(self, session: Session, symbol: str | int, **fields: object) -> None:
         unknown = sorted(set(fields) - set(_INPUTS))
         if unknown:
             known = ", ".join(_INPUTS)
@@ -373,7 +373,7 @@ class OrderTicket(ReviewedPanel):
             self.following = None
         self._show_error(error)
 
-    def _on_edit(self, _: Any = None) -> None:
+    def _on_edit(self, _: object = None) -> None:
         self._end_review()
         self.problem = ""
         kinds = [[one.name, one.label] for one in KINDS.values()]

@@ -648,7 +648,7 @@ def parent_row(plan: Any, status: str) -> dict[str, Any]:
     }
 
 
-def kind_text(kind: Any) -> str:
+def kind_text(kind: object) -> str:
     """Return the type of an order in words.
 
     "liquidation" is an order of the venue, not a sell by the user.
