@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, OutcomeUnknown, ToolkitError
-from ..orders import Order
+from ..orders import Order, placement
 from ..products import MICRO
 from ..venue.engine.core import Core
 from ..venue.local import LocalVenue
@@ -96,8 +96,8 @@ class VenueDesk:
         order : Order
             Order of the product.
         """
-        action = {"type": "placeOrder", "orders": [order.to_item(self.product)]}
-        done = self._venue.control.act(self._address, action)
+        action = placement([order], [self.product.code])
+        done = self._venue.control.act(self._address, action.to_wire())
         return str(done["message"]) if done["code"] else ""
 
 

@@ -16,21 +16,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import cast
 
 from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
 from ...protocol.enums import ENUMS
+from ...protocol.order_items import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, OrderAction, OrderItem, Side
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
-from ..orders.pretrade import ORDER_ACTIONS, PreTradeChecks, reduces
+from ..orders.pretrade import PreTradeChecks
 from ..reads.reading import Reader, Row, amount, is_hedged, read_rows
 from .losses import Losses
-
-if TYPE_CHECKING:
-    from ...products import Product
 
 
 @dataclass(eq=False)
@@ -146,15 +144,16 @@ class OrderLimits:
 
     def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
         # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
-        opens = [item for item in _items(intent) if not reduces(item)]
+        placed = _items(intent)
+        opens = [item for item in placed if not item.reduces]
         number, sent, now = -1, 0, 0
         try:
-            if self.limits is not None and _items(intent) and not self.stopped:
+            if self.limits is not None and placed and not self.stopped:
                 now = yield Now()
                 orders = yield from self._orders(opens)
                 with self._lock:
                     # A bracket is one order with its exits.
-                    many = 1 if "Bracket" in intent.action else len(_items(intent))
+                    many = 1 if intent.action in BRACKET_ACTIONS else len(placed)
                     self.limits.check_rate(self._sent_ms, now, many)
                     # Counted before they are sent: two threads that check simultaneously must not both pass.
                     self._sent_ms.extend([now] * many)
@@ -213,22 +212,23 @@ class OrderLimits:
         # An order that is open as it was requested, or replaced, counts with what is left of it.
         known = {str(row.get("clOrdId")): row for row in rows}
 
-        def is_open(item: Row) -> bool:
-            row = known.get(str(item.get("clOrdId")))
-            return row is not None and is_same_order(row, item) and amount(row, "qty") == amount(item, "ordQty")
+        def is_open(item: OrderItem) -> bool:
+            row = known.get(str(item.cl_ord_id))
+            return row is not None and is_same_order(row, item) and amount(row, "qty") == Decimal(item.quantity)
 
-        sending = [item for one in intents for item in _items(one) if not reduces(item) and not is_open(item)]
+        sending = [item for one in intents for item in _items(one) if not item.reduces and not is_open(item)]
         rest((yield from self._orders(sending)))
-        replaced = intent.payload if intent.action == "replaceOrder" else {}
+        asked = intent.asked
+        replaced = asked if isinstance(asked, OrderAction) and asked.type == ActionType.REPLACE else None
         for row in rows:
-            if _names(replaced, row):
+            if replaced is not None and _names(replaced, row):
                 # The new quantity holds what is filled already; that is in the position.
                 left = Decimal(orders[0].quantity) - amount(row, "filledQty")
                 orders = [replace(orders[0], quantity=f"{max(left, Decimal(0)):f}")]
             elif str(row.get("reduceOnly") or "0") in ("0", "NONE"):
                 product = yield from self.checks.catalogue.find(int(row["symbol"]))
                 side = ENUMS["order_side"].text(row.get("side"))
-                rest([_order(product, {"ordSide": side, "ordQty": str(row.get("leaveQty"))})])
+                rest([Order(product.symbol, cast(Side, side), str(row.get("leaveQty")))])
         prices: dict[str, Decimal] = {}
         # A product without a row takes the account's mode, which is one for all products.
         hedge = next((book.hedge for book in books.values()), None)  # the account's mode, of any of its rows
@@ -260,35 +260,32 @@ class OrderLimits:
             books[product.symbol] = Book(product.step_size, is_hedged(row), longs, shorts, covers=False)
         return books
 
-    def _orders(self, items: Iterable[Row]) -> Flow[list[Order]]:
+    def _orders(self, items: Iterable[OrderItem]) -> Flow[list[Order]]:
         made = []
         for item in items:
-            made.append(_order((yield from self.checks.catalogue.find(int(item["symbolCode"]))), item))
+            product = yield from self.checks.catalogue.find(item.product)
+            made.append(Order(product.symbol, item.side, item.quantity))
         return made
 
 
-def _items(intent: Intent) -> list[Row]:
-    """Return the orders that an action places, in wire names."""
-    payload = intent.payload
-    if intent.action not in ORDER_ACTIONS:
-        return []
-    return list(payload.get("orders") or [payload.get("order") or payload])
+def _items(intent: Intent) -> tuple[OrderItem, ...]:
+    """Return the orders that an action places."""
+    asked = intent.asked
+    return asked.orders if isinstance(asked, OrderAction) else ()
 
 
 def _owned_by(intent: Intent) -> str:
     """Return whose orders an action places: the account's, a vault's, or those of the trader of a builder's agent."""
-    agent = intent.signer if "builder" in intent.payload else None
+    agent = None if intent.builder is None else intent.signer
     return (intent.vault_address or agent or intent.account).lower()
 
 
-def _order(product: Product, item: Row) -> Order:
-    return Order(product.symbol, item["ordSide"], str(item["ordQty"]))
-
-
-def _names(replaced: Row, row: Row) -> bool:
+def _names(replaced: OrderAction, row: Row) -> bool:
     """Return whether a replacement names this order: by the venue's id, else by the client id."""
-    name = "ordId" if replaced.get("ordId") else "clOrdId"
-    return bool(replaced.get(name)) and str(replaced[name]) == str(row.get(name))
+    if replaced.order_id:
+        return str(replaced.order_id) == str(row.get("ordId"))
+    client_id = replaced.orders[0].cl_ord_id
+    return bool(client_id) and str(client_id) == str(row.get("clOrdId"))
 
 
 def _price(prices: Mapping[str, Decimal], symbol: str) -> Decimal:
