@@ -493,6 +493,29 @@ def recall(payload: Mapping[str, Any]) -> AnyAction:
     return _CLASSES.get(payload["type"], OtherAction.recall)(payload)
 
 
+def as_written(payload: Mapping[str, Any], action: AnyAction) -> dict[str, Any]:
+    """Return a payload as its author wrote it, with the ids that its typed action got since.
+
+    A builder's order may use an alias, and a cancel may have its ids as numbers. Both are signed alike.
+
+    Parameters
+    ----------
+    payload : mapping of str to object
+        The action on the wire, as it was written.
+    action : AnyAction
+        The same action, typed, with its ids.
+    """
+    if isinstance(action, OrderAction) and action.client_ids:
+        numbered = [
+            dict(item) if item.get("clOrdId") else {**item, "clOrdId": number}
+            for item, number in zip(placed_items(payload), action.client_ids, strict=True)
+        ]
+        return {**payload, "orders": numbered} if "orders" in payload else {**payload, "order": numbered[0]}
+    if isinstance(action, CancelOrders):
+        return {**payload, "cancels": [dict(item) for item in payload["cancels"]]}
+    return {**payload, **action.to_wire()} if isinstance(action, OtherAction) else dict(payload)
+
+
 def named_orders(action: AnyAction) -> list[tuple[dict[str, int], OrderItem | None]]:
     """Return the ids by which an action names its orders or cancels, as answers have them, each with its order.
 

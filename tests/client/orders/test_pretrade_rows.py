@@ -15,7 +15,7 @@ from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.pretrade import PreTradeChecks
 from toolkit.client.reads.reading import Catalogue
 from toolkit.errors import CheckFailed, Disconnected, WalletError
-from toolkit.protocol.actions import ACTIONS
+from toolkit.protocol.actions import decode
 from toolkit.venue.model.genesis import default_margin_tables
 
 OWNER = "0x" + "11" * 20
@@ -52,7 +52,7 @@ def check(
 
     given = {"list": lambda _: [], "states": lambda _: [], "last": lambda _: [], "current": lambda _: []} | routes
     spied = {name: noted(name, route) for name, route in given.items()}
-    flow = made.check(ACTIONS[kind], {"type": kind} | payload, vault)
+    flow = made.check(decode({"type": kind} | payload), vault)
     try:
         ask(flow, **{"product-meta": lambda _: PRODUCTS} | spied)
     except CheckFailed as error:
@@ -195,9 +195,7 @@ def test_a_price_is_kept_for_a_minute_for_orders_far_above_the_minimum() -> None
             "product-meta": lambda _: PRODUCTS,
             "last": lambda query: (calls.append(query), [{"close": "1000"}])[1],
         }
-        flow = made.check(
-            ACTIONS["placeOrder"], {"type": "placeOrder", "orders": [MARKET | {"ordQty": quantity}]}, None
-        )
+        flow = made.check(decode({"type": "placeOrder", "orders": [MARKET | {"ordQty": quantity}]}), None)
         ask(flow, now_ms, **routes)
         return len(calls)
 

@@ -22,7 +22,7 @@ from ... import errors
 from ...environments import Environment
 from ...guards import check_process
 from ...protocol.actions import ACTIONS, Action, declaration, decode
-from ...protocol.order_items import ActionType, AnyAction, OrderAction, OtherAction
+from ...protocol.order_items import ActionType, AnyAction, OrderAction, OtherAction, as_written
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
@@ -77,6 +77,8 @@ class Prepared:
         Which key that is.
     action : AnyAction
         The action, with client ids.
+    payload : mapping
+        The same in wire names, as it will be sent.
     content : Unsigned
         What its signature will cover.
     created : int
@@ -88,13 +90,9 @@ class Prepared:
     signer: str
     role: Role
     action: AnyAction
+    payload: Mapping[str, Any]
     content: Unsigned
     created: int
-
-    @property
-    def payload(self) -> Mapping[str, Any]:
-        """The action in wire names, with client ids."""
-        return self.content.action
 
     @property
     def nonce(self) -> int:
@@ -293,9 +291,9 @@ class Delivery:
             Without a response. `resolve` settles it.
         """
         action = yield from self._checked(given, vault_address)
-        self.require_confirmation(action)
+        self.require_confirmation(given)
         began_ms: int = yield Elapsed()
-        prepared = yield from self._prepare(action, expiry_after, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         try:
             return (yield from self._record_and_send(prepared))
         except errors.RequestExpired as error:
@@ -309,7 +307,7 @@ class Delivery:
                 raise
             if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
                 raise
-        prepared = yield from self._prepare(action, expiry_after, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
@@ -326,7 +324,7 @@ class Delivery:
         """
         errors.require(prepared, Prepared, "prepared", "what session.prepare returned")
         if not confirmed:
-            self.require_confirmation(prepared.action)
+            self.require_confirmation(prepared.payload)
         return (yield from self._record_and_send(prepared))
 
     def prepare(
@@ -355,7 +353,7 @@ class Delivery:
             If a limit refuses it.
         """
         action = yield from self._checked(given, vault_address)
-        prepared = yield from self._prepare(action, expiry_after, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         if self.limits is not None:
             yield from self.limits.check(_intent(prepared, prepared.created))
         return prepared
@@ -372,7 +370,7 @@ class Delivery:
         return action
 
     def _prepare(
-        self, action: AnyAction, expiry_after: int | Unset | None, vault_address: str | None
+        self, given: Given, action: AnyAction, expiry_after: int | Unset | None, vault_address: str | None
     ) -> Flow[Prepared]:
         from ...protocol import envelope
 
@@ -399,7 +397,9 @@ class Delivery:
             action = action.with_sequence(nonce // 1000)
         expiry = self._expiry(declared, expiry_after, now)
         content = envelope.unsigned(action.to_wire(), nonce, expiry, vault_address)
-        return Prepared(self.environment, account, key.address, role, action, content, now)
+        # What was given in wire names is sent as it was written. Both forms have the same signature.
+        payload = as_written(given, action) if isinstance(given, Mapping) else content.action
+        return Prepared(self.environment, account, key.address, role, action, payload, content, now)
 
     def _record_and_send(self, prepared: Prepared) -> Flow[Receipt]:
         from ...protocol import envelope, signing
@@ -417,6 +417,7 @@ class Delivery:
             else:
                 yield from self.limits.record(intent)
             request = signing.sign_content(prepared.content, key, prepared.environment.chain)
+            request["action"] = prepared.payload
             # The signed bytes are kept: a later copy must be identical, or it would be another request.
             body = envelope.dump(request)
             # Recorded before the first byte leaves, see `_post`.

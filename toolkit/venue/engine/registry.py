@@ -52,7 +52,7 @@ Prices come before everything that depends on them, participants follow before t
 to trade with, and a block closes last.
 """
 
-Handler = Callable[[Any, ActionContext, dict[str, Any]], dict[str, Any] | Outcome | None]
+Handler = Callable[[Any, ActionContext, Any], dict[str, Any] | Outcome | None]
 OrderRule = TypeVar("OrderRule", bound=Callable[[Any, ActionContext, Any], Outcome])
 ControlRule = Callable[..., Any]
 Process = Callable[[Any, int], int | None]
