@@ -25,7 +25,6 @@ from .products import Amount, Direction, Product, decimal_text, exact, identifie
 from .protocol.order_items import (
     ActionType,
     ConditionalType,
-    OrderAction,
     OrderItem,
     ReduceOnly,
     Side,
@@ -381,45 +380,6 @@ class Bracket(Shape):
             if leg is not None:
                 words.append(f"| {name} {leg.trigger_price}" + (f" at {leg.price}" if leg.price else ""))
         return " ".join(words)
-
-
-def placement(orders: Sequence[Order | Bracket], codes: Sequence[int]) -> OrderAction:
-    """Return the action that places orders, or one bracket. Each field keeps its rule.
-
-    Parameters
-    ----------
-    orders : sequence of Order or Bracket
-        Orders, or one bracket.
-    codes : sequence of int
-        Code of the product of each.
-
-    Raises
-    ------
-    MalformedRequest
-        For the first field that breaks a rule, in the words of the call.
-    """
-    items = [leg.item(code) for order, code in zip(orders, codes, strict=True) for leg in order.legs]
-    return OrderAction(orders[0].action, tuple(items), words="call").checked()
-
-
-def replacement(new: Order, code: int, order_id: int | None) -> OrderAction:
-    """Return the action that replaces an open order. Each field keeps its rule.
-
-    Parameters
-    ----------
-    new : Order
-        The new order.
-    code : int
-        Code of its product.
-    order_id : int or None
-        The venue's id of the open order, None if the new order's client id names it.
-
-    Raises
-    ------
-    MalformedRequest
-        For the first field that breaks a rule, in the words of the call.
-    """
-    return OrderAction(ActionType.REPLACE.value, (new.item(code),), order_id, words="call").checked()
 
 
 _REDUCE_WORDS = {

@@ -6,8 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, OutcomeUnknown, ToolkitError
-from ..orders import Order, placement
+from ..orders import Order
 from ..products import MICRO
+from ..protocol.order_items import OrderAction
 from ..venue.engine.core import Core
 from ..venue.local import LocalVenue
 from ..venue.risk import account_margin
@@ -96,7 +97,7 @@ class VenueDesk:
         order : Order
             Order of the product.
         """
-        action = placement([order], [self.product.code])
+        action = OrderAction.made(order.action, [order.item(self.product.code)])
         done = self._venue.control.act(self._address, action.to_wire())
         return str(done["message"]) if done["code"] else ""
 

@@ -8,7 +8,7 @@ Sources: docs/published.md, "Exchange API" and "Signatures".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Literal, Self, TypeAlias
 
@@ -232,7 +232,7 @@ class CancelItem(msgspec.Struct, frozen=True, gc=False):
         wire : mapping of str to object
             The item.
         """
-        return cls(int(wire["symbolCode"]), _id(wire.get("ordId")), _id(wire.get("clOrdId")))
+        return cls(int(wire.get("symbolCode") or 0), _id(wire.get("ordId")), _id(wire.get("clOrdId")))
 
     def to_wire(self) -> dict[str, str]:
         """Return the item on the wire: ids and codes as text, as they are published."""
@@ -302,18 +302,29 @@ class OrderAction(msgspec.Struct, frozen=True):
             wire |= {"builder": self.builder, "builderFeeRate": self.builder_fee_rate}
         return wire
 
-    def checked(self) -> Self:
-        """Return it if every field keeps its rule. For an action made in Python: `actions.decode` has checked others.
+    @classmethod
+    def made(cls, kind: str, orders: Iterable[OrderItem], order_id: int | None = None) -> Self:
+        """Return the action of orders that were made in Python, if every field keeps its rule.
+
+        Parameters
+        ----------
+        kind : str
+            Its type.
+        orders : iterable of OrderItem
+            The orders.
+        order_id : int, optional
+            The venue's id of the order that a replacement replaces (default: none).
 
         Raises
         ------
         MalformedRequest
-            For the first field that does not, in the words of the call.
+            For the first field that does not keep its rule, in the words of the call.
         """
+        self = cls(kind, tuple(orders), order_id, words="call")
         try:
             for at, item in enumerate(self.orders):
                 try:
-                    _check_item(item, _BUILDER_RULES if self.builder is not None else _RULES)
+                    _check_item(item)
                 except Broken as broken:
                     raise broken.under("orders", f"[{at}]") from None
             if self.is_bracket:
@@ -417,7 +428,7 @@ class CancelAll(msgspec.Struct, frozen=True):
         payload : mapping of str to object
             The action on the wire.
         """
-        return cls(int(payload["symbolCode"]), payload.get("conditionalOrder"))
+        return cls(int(payload.get("symbolCode") or 0), payload.get("conditionalOrder"))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the action on the wire."""
@@ -697,18 +708,17 @@ def order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Fi
     )
 
 
-def _rules(types: EnumName) -> tuple[tuple[OrderField, Rule, bool], ...]:
+def _rules() -> tuple[tuple[OrderField, Rule, bool], ...]:
     """Return field, rule and whether it is required of each attribute of an OrderItem, in their order."""
-    rules = {entry.name: (entry.rule, entry.required) for entry in order_fields("reduceOnly", types)}
+    rules = {entry.name: (entry.rule, entry.required) for entry in order_fields("reduceOnly", _order_type("call"))}
     return tuple((place, *rules[place]) for place in OrderField if place in rules)
 
 
-_RULES = _rules(_order_type("call"))
-_BUILDER_RULES = _rules(BUILDER_ORDER_TYPE)
+_RULES = _rules()
 
 
-def _check_item(item: OrderItem, rules: tuple[tuple[OrderField, Rule, bool], ...]) -> None:
-    for (place, rule, required), value in zip(rules, msgspec.structs.astuple(item), strict=True):
+def _check_item(item: OrderItem) -> None:
+    for (place, rule, required), value in zip(_RULES, msgspec.structs.astuple(item), strict=True):
         if required or value is not None:
             try:
                 rule.check(value)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ... import errors
 from ...environments import VERIFYING_CONTRACT
 from ...numerals import Timeout, plain_text, wait_seconds
-from ...orders import Order, replacement
+from ...orders import Order
 from ...protocol.order_items import (
     BRACKET_ACTIONS,
     BUILDER_ACTIONS,
@@ -22,6 +22,7 @@ from ...protocol.order_items import (
     CancelAll,
     CancelItem,
     CancelOrders,
+    OrderAction,
     OrderField,
     OrderItem,
 )
@@ -522,7 +523,8 @@ class OrderCalls:
         elif not ref.order_id:
             what = "the order to replace is named by its client id, so the new one keeps it. Leave cl_ord_id out"
             raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
-        return (yield from self.submit(replacement(new, product.code, ref.order_id), expiry_after, vault_address))
+        action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], ref.order_id)
+        return (yield from self.submit(action, expiry_after, vault_address))
 
     @bounded
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:

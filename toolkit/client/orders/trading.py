@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
-from ...orders import Bracket, Ladder, Order, close_position, order, placement
+from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
-from ...protocol.order_items import CancelAll, CancelOrders, OrderAction
+from ...protocol.order_items import CancelAll, CancelOrders, OrderAction, OrderItem
 from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
 from .delivery import Delivery, Prepared
@@ -300,10 +300,11 @@ class TradingFlows:
             else:
                 orders.append(each)
         self._check_orders(orders)
-        codes: list[int] = []
+        items: list[OrderItem] = []
         for each in orders:
-            codes.append((yield from self._catalogue.find(each.symbol)).code)
-        return placement(orders, codes)
+            code = (yield from self._catalogue.find(each.symbol)).code
+            items += [leg.item(code) for leg in each.legs]
+        return OrderAction.made(orders[0].action, items)
 
     def _quantity(
         self, symbol: str | int, quantity: Amount | None, value: Amount | None, price: Amount | None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from ...checks import MIN_VALUE_RULE
 from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
-from ...orders import Twap, placement, twap
+from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.order_items import OrderAction
 from ...protocol.reads.rows import TIME
@@ -331,7 +331,8 @@ class ParentOrderFlows:
 
     def _first_child(self, made: Twap) -> Flow[OrderAction]:
         product = yield from self._catalogue.find(made.symbol)
-        return placement([made.child(made.due(product, 1))], [product.code])
+        child = made.child(made.due(product, 1))
+        return OrderAction.made(child.action, [child.item(product.code)])
 
     def _checked_twap(self, made: Twap, vault: str | None) -> Flow[Twap]:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
-from ...orders import placement
+from ...protocol.order_items import OrderAction
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from ..reads.reading import amount
@@ -278,7 +278,8 @@ class ParentRunner:
             product = run(self._catalogue.find(plan.twap.symbol))
             quantity = plan.next_quantity(product)
             if quantity and prepared is None:
-                action = placement([plan.twap.child(quantity)], [product.code])
+                child_order = plan.twap.child(quantity)
+                action = OrderAction.made(child_order.action, [child_order.item(product.code)])
                 prepared = run(self._delivery.prepare(action, vault_address=plan.vault))
             if prepared is not None:
                 id = intent_id(prepared.environment.label, prepared.signer, prepared.nonce)

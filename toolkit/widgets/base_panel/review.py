@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
-from ...orders import Order, replacement
+from ...orders import Order
 from ...product_rows import CHECKS, TIER_LEVERAGE, TIERS
-from ...protocol.order_items import ORDER_ACTIONS, ActionType, order_ids
+from ...protocol.order_items import ORDER_ACTIONS, ActionType, OrderAction, order_ids
 from .panel import Panel, can_sign
 from .watch import News
 
@@ -145,7 +145,7 @@ class ReviewedPanel(Panel):
         moved = "trigger_price" if old.trigger_price else "price"
         changes: dict[str, Any] = {name: text for name, text in ((moved, price), ("quantity", quantity)) if text}
         new = dataclasses.replace(old, **changes).check(product)
-        action = replacement(new, product.code, int(order_id))
+        action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], int(order_id))
         steps = (f"{name.replace('_', ' ')} {getattr(old, name)} → {value}" for name, value in changes.items())
         words = f"Change order {order_id}, {new.side} {new.quantity} {new.symbol}: {', '.join(steps)}"
         return self._begin_review(action, words, "change", product.symbol)
