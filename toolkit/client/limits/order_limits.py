@@ -22,7 +22,15 @@ from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
 from ...protocol.enums import ENUMS
-from ...protocol.order_items import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, OrderAction, OrderItem, Side
+from ...protocol.order_items import (
+    BRACKET_ACTIONS,
+    ORDER_ACTIONS,
+    ActionType,
+    AnyAction,
+    OrderAction,
+    OrderItem,
+    Side,
+)
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
@@ -115,13 +123,15 @@ class OrderLimits:
             text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
-    def record(self, intent: Intent) -> Flow[None]:
+    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Record an intent, if its orders may be sent.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
 
         Raises
         ------
@@ -130,21 +140,23 @@ class OrderLimits:
         NotSent
             If that can't be found out.
         """
-        yield from self._passed(intent, lambda: self.ledger.record(intent))
+        yield from self._passed(intent, action, lambda: self.ledger.record(intent))
 
-    def check(self, intent: Intent) -> Flow[None]:
+    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Raise as `record` does, and record nothing.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
         """
-        yield from self._passed(intent, None)
+        yield from self._passed(intent, action, None)
 
-    def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
+    def _passed(self, intent: Intent, action: AnyAction, record: Callable[[], None] | None) -> Flow[None]:
         # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
-        placed = _items(intent)
+        placed = action.orders if isinstance(action, OrderAction) else ()
         opens = [item for item in placed if not item.reduces]
         number, sent, now = -1, 0, 0
         try:
@@ -164,7 +176,7 @@ class OrderLimits:
                     number = next(self._numbers)
                     self._reserved[number] = (_owned_by(intent), orders)
                 if opens:
-                    yield from self._check_orders(self.limits, intent, number, now)
+                    yield from self._check_orders(self.limits, intent, action, number, now)
             with self._lock:
                 # Under the lock: an order is recorded before the switch is on, and then stopped by it, or refused.
                 if opens:
@@ -182,7 +194,7 @@ class OrderLimits:
                     for _ in range(sent):  # it was not sent
                         self._sent_ms.remove(now)
 
-    def _check_orders(self, limits: Limits, intent: Intent, number: int, now: int) -> Flow[None]:
+    def _check_orders(self, limits: Limits, intent: Intent, action: AnyAction, number: int, now: int) -> Flow[None]:
         # It costs two queries, so it is asked only where a limit needs it.
         if limits.max_loss is not None or limits.max_daily_loss is not None:
             limits.check_loss(*(yield from self._losses.read(now)))
@@ -218,8 +230,7 @@ class OrderLimits:
 
         sending = [item for one in intents for item in _items(one) if not item.reduces and not is_open(item)]
         rest((yield from self._orders(sending)))
-        asked = intent.asked
-        replaced = asked if isinstance(asked, OrderAction) and asked.type == ActionType.REPLACE else None
+        replaced = action if isinstance(action, OrderAction) and action.type == ActionType.REPLACE else None
         for row in rows:
             if replaced is not None and _names(replaced, row):
                 # The new quantity holds what is filled already; that is in the position.

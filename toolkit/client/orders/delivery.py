@@ -162,13 +162,15 @@ def _current_task() -> asyncio.Task[Any] | None:
 class Gate(Protocol):
     """The part of its session's limits that a Delivery uses. See `client.limits.order_limits`."""
 
-    def record(self, intent: Intent) -> Flow[None]:
+    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Record an intent whose orders may be sent.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
 
         Raises
         ------
@@ -176,13 +178,15 @@ class Gate(Protocol):
             For others, of which nothing is recorded.
         """
 
-    def check(self, intent: Intent) -> Flow[None]:
+    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Raise as `record` does, and record nothing.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
         """
 
     def check_running(self, what: str) -> None:
@@ -355,7 +359,7 @@ class Delivery:
         action = yield from self._checked(given, vault_address)
         prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         if self.limits is not None:
-            yield from self.limits.check(_intent(prepared, prepared.created))
+            yield from self.limits.check(_intent(prepared, prepared.created), prepared.action)
         return prepared
 
     def _checked(self, given: Given, vault_address: str | None) -> Flow[AnyAction]:
@@ -415,7 +419,7 @@ class Delivery:
             if self.limits is None:
                 self.ledger.record(intent)
             else:
-                yield from self.limits.record(intent)
+                yield from self.limits.record(intent, prepared.action)
             request = signing.sign_content(prepared.content, key, prepared.environment.chain)
             request["action"] = prepared.payload
             # The signed bytes are kept: a later copy must be identical, or it would be another request.
@@ -652,15 +656,16 @@ class Delivery:
 
 
 def _intent(prepared: Prepared, now: int) -> Intent:
+    environment, content = prepared.environment.label, prepared.content
     return Intent(
-        id=intent_id(prepared.environment.label, prepared.signer, prepared.nonce),
-        environment=prepared.environment.label,
+        id=intent_id(environment, prepared.signer, content.nonce),
+        environment=environment,
         account=prepared.account,
         signer=prepared.signer,
         action=str(prepared.action.type),
-        nonce=prepared.nonce,
-        expiry_after=prepared.expiry_after,
-        vault_address=prepared.vault_address,
+        nonce=content.nonce,
+        expiry_after=content.expiry_after,
+        vault_address=content.vault_address,
         client_ids=prepared.client_ids,
         payload=prepared.payload,
         payload_hash=payload_hash(prepared.payload),

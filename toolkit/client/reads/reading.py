@@ -704,6 +704,7 @@ class Catalogue:
         self.door = Door()
         """Gives each warning about margin tables and currencies once."""
         self._told: set[str] = set()
+        self._told_of: ProductTable | None = None
         """Keys of what was said about the products."""
         self.known: ProductTable | None = None
         """The list that was fetched last, however old, None before the first time."""
@@ -773,7 +774,8 @@ class Catalogue:
 
     def tell_unchecked(self) -> None:
         """Say once which fields the venue does not send, where a check or a figure needs them."""
-        if self.known is not None:
+        if self.known is not None and self.known is not self._told_of:
+            self._told_of = self.known
             self._tell_missing(self.known, warn)
 
     def _table(self, data: Any) -> ProductTable:
