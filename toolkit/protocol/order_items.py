@@ -237,7 +237,7 @@ class CancelItem(msgspec.Struct, frozen=True, gc=False):
     def to_wire(self) -> dict[str, str]:
         """Return the item on the wire: ids and codes as text, as they are published."""
         ids = {"ordId": self.order_id, "clOrdId": self.cl_ord_id}
-        return {"symbolCode": str(self.product), **{name: str(value) for name, value in ids.items() if value}}
+        return {"symbolCode": str(self.product), **{name: str(value) for name, value in ids.items() if value is not None}}
 
 
 def _id(value: Any) -> int | None:
