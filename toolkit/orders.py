@@ -22,15 +22,8 @@ from .guards import no_keys
 from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
-from .protocol.order_items import (
-    ActionType,
-    ConditionalType,
-    OrderItem,
-    ReduceOnly,
-    Side,
-    TimeInForce,
-    TriggerBy,
-)
+from .protocol.orders.items import OrderItem
+from .protocol.orders.names import ActionType, ConditionalType, ReduceOnly, Side, TimeInForce, TriggerBy
 from .suggestions import meant
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from toolkit.protocol.order_items import OrderItem
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis

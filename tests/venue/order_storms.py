@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.venue.floor import PRICES
 from tests.venue.invariants import OrderWatch
-from toolkit.protocol.order_items import OrderAction, OrderItem
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Advance, Command, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.registry import controls

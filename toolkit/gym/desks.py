@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import InputError, OutcomeUnknown, ToolkitError
 from ..orders import Order
 from ..products import MICRO
-from ..protocol.order_items import OrderAction
+from ..protocol.orders.order_actions import OrderAction
 from ..venue.engine.core import Core
 from ..venue.local import LocalVenue
 from ..venue.risk import account_margin

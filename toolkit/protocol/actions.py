@@ -42,14 +42,13 @@ from .order_items import (
     ORDER_TYPE,
     PLACE_ITEM,
     SYMBOL_CODE,
-    AnyAction,
     is_bracket,
     names_an_order,
     order_fields,
     price_fits_type,
-    recall,
     sendable,
 )
+from .orders.order_actions import AnyAction, recall
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]

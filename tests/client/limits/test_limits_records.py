@@ -21,7 +21,7 @@ from toolkit.client.limits.losses import DAY_MS, Base
 from toolkit.client.limits.stopping import ROUNDS
 from toolkit.client.orders.intents import IntentState
 from toolkit.errors import LimitReached, OutcomeUnknown, TimedOut, ToolkitError
-from toolkit.protocol.order_items import OrderAction
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 

@@ -21,7 +21,7 @@ from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, re
 from toolkit.client.reads.conversion import OrderRef
 from toolkit.errors import Disconnected, InputError, WaitFailed, WaitTimeout
 from toolkit.orders import buy
-from toolkit.protocol.order_items import CancelItem
+from toolkit.protocol.orders.items import CancelItem
 from toolkit.protocol.reads.info.orders import OrderEvent
 
 META_ROUTE = {"product-meta": lambda _: META}

@@ -31,7 +31,7 @@ from toolkit.errors import (
     WalletError,
 )
 from toolkit.protocol.actions import ACTIONS, decode
-from toolkit.protocol.order_items import OrderAction, as_written
+from toolkit.protocol.orders.order_actions import OrderAction, as_written
 
 BUILT = {"type": "placeBuilderOrder", "order": {}, "builder": "0xb"}
 AGENT = str(Wallet(agent=AGENT_KEY).agent)

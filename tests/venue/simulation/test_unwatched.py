@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from toolkit.protocol.order_items import OrderItem
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis

@@ -12,7 +12,7 @@ from tests.test_checks import odd_product
 from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
-from toolkit.protocol.order_items import OrderItem
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis

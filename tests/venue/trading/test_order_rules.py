@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
-from toolkit.protocol.order_items import OrderItem
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Advance, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products

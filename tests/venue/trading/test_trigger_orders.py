@@ -6,7 +6,8 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
 from tests.venue.play import BTC, ETH, Play
-from toolkit.protocol.order_items import OrderAction, OrderItem
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ActionRejected, OutcomeUnknown, TimedOut
-from toolkit.protocol.order_items import OrderAction
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.widgets.order_ticket.order_tracker import OrderTracker, TwapTracker
 
 D = Decimal

@@ -22,15 +22,9 @@ from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
 from ...protocol.enums import ENUMS
-from ...protocol.order_items import (
-    BRACKET_ACTIONS,
-    ORDER_ACTIONS,
-    ActionType,
-    AnyAction,
-    OrderAction,
-    OrderItem,
-    Side,
-)
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, Side
+from ...protocol.orders.order_actions import AnyAction, OrderAction
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of

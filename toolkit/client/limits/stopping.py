@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
 from ...protocol.enums import ENUMS
-from ...protocol.order_items import ORDER_ACTIONS
+from ...protocol.orders.names import ORDER_ACTIONS
 from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent

@@ -22,7 +22,8 @@ from ... import errors
 from ...environments import Environment
 from ...guards import check_process
 from ...protocol.actions import ACTIONS, Action, declaration, decode
-from ...protocol.order_items import ActionType, AnyAction, OrderAction, OtherAction, as_written
+from ...protocol.orders.names import ActionType
+from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction, as_written
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after

@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from ...errors import ToolkitError
-from ...protocol.order_items import AnyAction, OrderAction, recall
+from ...protocol.orders.order_actions import AnyAction, OrderAction, recall
 from ...protocol.reads.rows import TIME
 
 if TYPE_CHECKING:

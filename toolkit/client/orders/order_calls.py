@@ -15,17 +15,9 @@ from ... import errors
 from ...environments import VERIFYING_CONTRACT
 from ...numerals import Timeout, plain_text, wait_seconds
 from ...orders import Order
-from ...protocol.order_items import (
-    BRACKET_ACTIONS,
-    BUILDER_ACTIONS,
-    ActionType,
-    CancelAll,
-    CancelItem,
-    CancelOrders,
-    OrderAction,
-    OrderField,
-    OrderItem,
-)
+from ...protocol.orders.items import CancelItem, OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, BUILDER_ACTIONS, ActionType, OrderField
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref

@@ -15,7 +15,9 @@ from typing import Any
 from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import is_address
-from ...protocol.order_items import ORDER_ACTIONS, ActionType, OrderAction, OrderItem, named_orders
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ORDER_ACTIONS, ActionType
+from ...protocol.orders.order_actions import OrderAction, named_orders
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
 from ..io.transport import NO_RETRY, Retry, read

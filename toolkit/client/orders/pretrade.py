@@ -15,7 +15,9 @@ from ...checks import MIN_VALUE_RULE, Failure, check_leverage, check_order, chec
 from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide
-from ...protocol.order_items import ActionType, AnyAction, OrderAction, OrderItem, OtherAction
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ActionType
+from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
 from ..reads.reading import Catalogue, Row, fetch_rows, is_hedged

@@ -13,7 +13,9 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.order_items import BRACKET_ACTIONS, ORDER_ACTIONS, OrderItem, placed_items
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS
+from ...protocol.orders.order_actions import placed_items
 from ...protocol.reads.door import whole
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount

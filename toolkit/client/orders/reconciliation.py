@@ -14,7 +14,8 @@ from typing import Any, Unpack
 
 from ... import errors
 from ...environments import Chain
-from ...protocol.order_items import ActionType, OrderField, named_orders
+from ...protocol.orders.names import ActionType, OrderField
+from ...protocol.orders.order_actions import named_orders
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids

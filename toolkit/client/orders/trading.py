@@ -13,7 +13,8 @@ from ...numerals import plain_text, read_positive
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
-from ...protocol.order_items import CancelAll, CancelOrders, OrderAction, OrderItem
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
 from .delivery import Delivery, Prepared

@@ -14,7 +14,7 @@ from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, requir
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
-from ...protocol.order_items import OrderAction
+from ...protocol.orders.order_actions import OrderAction
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
-from ...protocol.order_items import OrderAction
+from ...protocol.orders.order_actions import OrderAction
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from ..reads.reading import amount

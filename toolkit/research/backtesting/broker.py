@@ -20,7 +20,8 @@ from ...exposure import required
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, exact, whole_units
 from ...protocol.enums import OrderType, TimeInForce
-from ...protocol.order_items import ActionType, OrderAction, OrderField
+from ...protocol.orders.names import ActionType, OrderField
+from ...protocol.orders.order_actions import OrderAction
 from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder

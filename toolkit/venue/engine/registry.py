@@ -13,7 +13,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any, TypeVar
 
-from ...protocol.order_items import recall
+from ...protocol.orders.order_actions import recall
 from ..model.genesis import Genesis
 from .commands import ActionContext, Outcome
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
-from ...protocol.order_items import OrderAction
+from ...protocol.orders.order_actions import OrderAction
 from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core

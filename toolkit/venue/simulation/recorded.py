@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ...protocol.order_items import OrderItem
+from ...protocol.orders.items import OrderItem
 from ..engine import arguments
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core

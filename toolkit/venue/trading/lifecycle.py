@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...checks import slippage_bound
 from ...products import VenueProduct
-from ...protocol.order_items import OrderItem
+from ...protocol.orders.items import OrderItem
 from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core

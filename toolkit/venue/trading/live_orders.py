@@ -11,7 +11,8 @@ from __future__ import annotations
 from msgspec.structs import replace as replaced
 
 from ...checks import Spec
-from ...protocol.order_items import CancelAll, CancelItem, CancelOrders, OrderAction, OrderItem
+from ...protocol.orders.items import CancelItem, OrderItem
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles_orders, post_command

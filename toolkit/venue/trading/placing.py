@@ -10,7 +10,8 @@ from typing import Any
 
 from ...checks import Spec, min_value_failure, read_order, slippage_bound
 from ...products import VenueProduct
-from ...protocol.order_items import OrderAction, OrderItem
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.order_actions import OrderAction
 from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles_orders

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from ...environments import LOCAL
 from ...errors import ToolkitError
 from ...numerals import time_text
-from ...protocol.order_items import CancelAll, order_ids
+from ...protocol.orders.order_actions import CancelAll, order_ids
 from .number_format import grouped, short, signed, trimmed
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ExchangeError, OutcomeUnknown
-from ...protocol.order_items import OrderAction
+from ...protocol.orders.order_actions import OrderAction
 from ..base_panel.number_format import mean_text, trimmed
 
 if TYPE_CHECKING:

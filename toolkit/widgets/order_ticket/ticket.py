@@ -10,7 +10,7 @@ import traitlets
 
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, require
 from ...products import decimal_text
-from ...protocol.order_items import ActionType, OrderField
+from ...protocol.orders.names import ActionType, OrderField
 from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module

@@ -14,7 +14,8 @@ from ...client.reads.derived_columns import net_size, pnl_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ...products import decimal_text
-from ...protocol.order_items import CancelAll, CancelItem, CancelOrders
+from ...protocol.orders.items import CancelItem
+from ...protocol.orders.order_actions import CancelAll, CancelOrders
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, confirmed, module

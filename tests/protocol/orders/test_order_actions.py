@@ -13,15 +13,9 @@ from toolkit.errors import MalformedRequest
 from toolkit.orders import Order
 from toolkit.protocol import actions, codec
 from toolkit.protocol.actions import ACTIONS
-from toolkit.protocol.order_items import (
-    ORDER_ACTIONS,
-    ActionType,
-    OrderAction,
-    OrderField,
-    OrderItem,
-    as_written,
-    recall,
-)
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.names import ORDER_ACTIONS, ActionType, OrderField
+from toolkit.protocol.orders.order_actions import OrderAction, as_written, recall
 
 LIMIT = orders.limit("BTCUSDC", "BUY", "0.10", "60000").item(1)
 
