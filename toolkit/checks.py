@@ -18,7 +18,7 @@ from .numerals import plain_decimal, plain_text
 from .products import MAX_PRICE, Product, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 from .protocol.orders.items import OrderItem
-from .protocol.orders.names import OrderField, Words
+from .protocol.orders.names import OrderField, ProductRule, Words
 
 # Plain integers, because every order is compared with them, and comparing with members of an IntEnum is slower.
 LIMIT, MARKET = OrderType.LIMIT.value, OrderType.MARKET.value
@@ -54,8 +54,6 @@ MIN_DEPOSIT = Decimal(10)
 """Smallest Mainnet deposit, USDC (docs/published.md, "Trading rules"). It is made on chain. No action carries one."""
 MIN_WITHDRAWAL = Decimal(2)
 """Smallest withdrawal, USDC: published for Mainnet (docs/published.md, "Trading rules"), and used everywhere."""
-MIN_VALUE_RULE = "minOrderValue"
-"""Rule of the failure of an order that is worth too little, by the product's field that has the least value."""
 _EXACT = Context(prec=100)
 _LARGEST = 2**63 - 1
 """Largest number that the venue's state can hold (64 bits)."""
@@ -279,7 +277,7 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
     most, value = plain_text(limit), plain_text(leverage)
     held = f"your position and orders of {plain_text(notional)} USDC"
     message = f"leverage {value}x is above {most}x, the most {product.symbol} allows for {held}"
-    return [Failure("maxLeverage", "leverage", value, most, message, (most,))]
+    return [Failure(ProductRule.MAX_LEVERAGE, "leverage", value, most, message, (most,))]
 
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
@@ -438,9 +436,9 @@ def min_value_failure(product: Product, price_ticks: int, left_steps: int, fille
     # Rounded up, as the minus signs do: the offered quantity must pass.
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
-    message = f"order value {value} ({quantity} at {price}) is below {MIN_VALUE_RULE} {least}. "
+    message = f"order value {value} ({quantity} at {price}) is below {ProductRule.MIN_VALUE} {least}. "
     message += f"The nearest quantity is {enough}"
-    return Failure(MIN_VALUE_RULE, OrderField.QUANTITY, quantity, least, message, (enough,))
+    return Failure(ProductRule.MIN_VALUE, OrderField.QUANTITY, quantity, least, message, (enough,))
 
 
 def _fail(
@@ -491,7 +489,7 @@ def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, m
             _fail(spec, "market price", OrderField.PRICE, str(text), "0", message, ("0",))
         return 0
     if price_ticks <= 0:
-        _off_grid(spec, "price", OrderField.PRICE, text, "tickSize", product.tick_size)
+        _off_grid(spec, "price", OrderField.PRICE, text, ProductRule.TICK_SIZE, product.tick_size)
         return 0
     if price_ticks > product.max_price:
         most = product.price_text(product.max_price)
@@ -509,7 +507,7 @@ def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, m
         least = product.price_text(product.min_price)
         _fail(
             spec,
-            "minimumPrice",
+            ProductRule.MIN_PRICE,
             OrderField.PRICE,
             str(text),
             least,
@@ -551,10 +549,10 @@ def _check_quantity(spec: Spec, product: Product, text: object, quantity_steps: 
     if product.max_steps is not None and quantity_steps > product.max_steps:
         most = product.quantity_text(product.max_steps)
         message = f"quantity {text} is above maxOrderQty {most}"
-        _fail(spec, "maxOrderQty", OrderField.QUANTITY, str(text), most, message, (most,))
+        _fail(spec, ProductRule.MAX_QUANTITY, OrderField.QUANTITY, str(text), most, message, (most,))
         return _kept(quantity_steps)
     if quantity_steps < 0 or not may_be_0:
-        _off_grid(spec, "quantity", OrderField.QUANTITY, text, "stepSize", product.step_size)
+        _off_grid(spec, "quantity", OrderField.QUANTITY, text, ProductRule.STEP_SIZE, product.step_size)
     return 0
 
 
@@ -584,7 +582,7 @@ def _read_slippage(spec: Spec, product: Product, text: object) -> int:
         _fail(spec, "slippage above 0", OrderField.SLIPPAGE, str(text), "0", f"{name} {text} is not above 0", nearest)
     elif largest is not None and number > largest:
         message = f"{name} {text} is above maxSlippagePct {most}"
-        _fail(spec, "maxSlippagePct", OrderField.SLIPPAGE, str(text), most, message, nearest)
+        _fail(spec, ProductRule.MAX_SLIPPAGE, OrderField.SLIPPAGE, str(text), most, message, nearest)
     else:
         return slippage_width(number)
     return 0
@@ -618,7 +616,7 @@ def _read_trigger(
         return
     trigger_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
     if trigger_ticks <= 0:
-        _off_grid(spec, "trigger price", OrderField.TRIGGER_PRICE, text, "tickSize", product.tick_size)
+        _off_grid(spec, "trigger price", OrderField.TRIGGER_PRICE, text, ProductRule.TICK_SIZE, product.tick_size)
         return
     if trigger_ticks > product.max_price:
         most = product.price_text(product.max_price)

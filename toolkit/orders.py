@@ -23,7 +23,7 @@ from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .protocol.orders.items import OrderItem
-from .protocol.orders.names import ActionType, ConditionalType, ReduceOnly, Side, TimeInForce, TriggerBy
+from .protocol.orders.names import ActionType, ConditionalType, ProductRule, ReduceOnly, Side, TimeInForce, TriggerBy
 from .suggestions import meant
 
 if TYPE_CHECKING:
@@ -1008,7 +1008,7 @@ class Twap(Shape):
             most = product.steps(self.quantity)
             raise InputError(
                 f"quantity {self.quantity} can't be divided into {self.slices} orders of at least {product.step_size}",
-                field="slices", rule="stepSize", value=self.slices, nearest=(str(most),) if most > 1 else (),
+                field="slices", rule=ProductRule.STEP_SIZE, value=self.slices, nearest=(str(most),) if most > 1 else (),
             )  # fmt: skip
         return self.child(smallest).failures(product)
 

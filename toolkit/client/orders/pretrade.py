@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ...checks import MIN_VALUE_RULE, Failure, check_leverage, check_order, check_withdrawal
+from ...checks import Failure, check_leverage, check_order, check_withdrawal
 from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import ActionType
+from ...protocol.orders.names import ActionType, ProductRule
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
@@ -94,7 +94,7 @@ class PreTradeChecks:
         if item.price == "0" and not item.trigger_price and not item.reduces:
             facts["last"] = yield from self.last_price(product, Decimal(item.quantity))
         failures = check_order(product, item, **facts)
-        if any(failure.rule == MIN_VALUE_RULE for failure in failures) and action.builder is None:
+        if any(failure.rule == ProductRule.MIN_VALUE for failure in failures) and action.builder is None:
             # An order that closes a whole small position passes, so only now its size matters. A builder's order is
             # for a trader whom it does not name.
             facts["cover"] = yield from self._covered(product, item.side, vault)

@@ -14,6 +14,7 @@ from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
 from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ProductRule
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
@@ -323,7 +324,7 @@ class TradingFlows:
         if not rounded:
             least = plain_text(product.step_size * at)
             said = f"value {worth} is less than one step of {product.step_size} {product.base}, {least} USDC"
-            raise InputError(said, field="value", rule="stepSize", value=value, nearest=(least,))
+            raise InputError(said, field="value", rule=ProductRule.STEP_SIZE, value=value, nearest=(least,))
         name = f"quantity {rounded} {product.base}"
         return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
 

@@ -9,11 +9,11 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import MIN_VALUE_RULE
 from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
+from ...protocol.orders.names import ProductRule
 from ...protocol.orders.order_actions import OrderAction
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, Perform, SessionPart, flow
@@ -343,13 +343,13 @@ class ParentOrderFlows:
             if self._delivery.check is not None:
                 yield from self._delivery.check(action, vault)
         except CheckFailed as error:
-            small = next((one for one in error.failures if one.rule == MIN_VALUE_RULE and one.nearest), None)
+            small = next((one for one in error.failures if one.rule == ProductRule.MIN_VALUE and one.nearest), None)
             if small is None:
                 raise
             most = product.steps(made.quantity) // product.steps(small.nearest[0])
             raise InputError(
                 f"the child orders are too small: {small.message}. Use at most {most} slices, not {made.slices}",
-                field="slices", rule="minOrderValue", value=made.slices, nearest=(str(most),) if most > 1 else (),
+                field="slices", rule=ProductRule.MIN_VALUE, value=made.slices, nearest=(str(most),) if most > 1 else (),
             ) from error  # fmt: skip
         return made
 

@@ -47,6 +47,22 @@ BUILDER_ACTIONS: frozenset[str] = frozenset((ActionType.BUILDER, ActionType.BUIL
 """Types of those that a builder's agent signs."""
 
 
+class ProductRule(StrEnum):
+    """Rules of a product by the field that has the limit: what `failure.rule` and `error.rule` name."""
+
+    TICK_SIZE = "tickSize"
+    STEP_SIZE = "stepSize"
+    MIN_VALUE = "minOrderValue"
+    MIN_PRICE = "minimumPrice"
+    MAX_QUANTITY = "maxOrderQty"
+    MAX_SLIPPAGE = "maxSlippagePct"
+    MAX_LEVERAGE = "maxLeverage"
+    MAX_NOTIONAL = "maxPositionNtnl"
+
+    # As other text, as in `OrderField`.
+    __repr__ = str.__repr__
+
+
 class OrderField(StrEnum):
     """A field of an order. The value is its name on the wire, `argument` its name in the calls that place orders."""
 

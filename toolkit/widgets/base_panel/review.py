@@ -13,7 +13,7 @@ import traitlets
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from ...orders import Order
 from ...product_rows import CHECKS, TIER_LEVERAGE, TIERS
-from ...protocol.orders.names import ORDER_ACTIONS, ActionType
+from ...protocol.orders.names import ORDER_ACTIONS, ActionType, ProductRule
 from ...protocol.orders.order_actions import OrderAction, order_ids
 from .panel import Panel, can_sign
 from .watch import News
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CHECKED_FIELDS = {
     **dict.fromkeys(ORDER_ACTIONS, tuple(CHECKS)),
-    ActionType.SET_LEVERAGE.value: ("maxLeverage", TIERS, TIER_LEVERAGE),
+    ActionType.SET_LEVERAGE.value: (ProductRule.MAX_LEVERAGE, TIERS, TIER_LEVERAGE),
 }
 """Action → the fields of a product by which it is checked."""
 EXPIRY_MARGIN_MS = 2_000

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ... import margin
-from ...checks import MIN_VALUE_RULE, Failure, check_order
+from ...checks import Failure, check_order
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
-from ...protocol.orders.names import OrderField
+from ...protocol.orders.names import OrderField, ProductRule
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 
@@ -227,7 +227,7 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     message = (
         f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}. The nearest is {' or '.join(texts)}"
     )
-    return Problem("quantity", "stepSize", message, choices)
+    return Problem("quantity", ProductRule.STEP_SIZE, message, choices)
 
 
 def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal | None:
@@ -421,7 +421,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if quantity < free and price * quantity < product.min_order_value:
         below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
         message = f"order value {trimmed(price * quantity)} {below}"
-        return [Problem("quantity", MIN_VALUE_RULE, message, (choice,))]
+        return [Problem("quantity", ProductRule.MIN_VALUE, message, (choice,))]
     return []
 
 
@@ -523,13 +523,13 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
     if largest is not None and notional > largest:
         most = f"maxPositionNtnl {money(largest)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
-        return [Problem("quantity", "maxPositionNtnl", message)]
+        return [Problem("quantity", ProductRule.MAX_NOTIONAL, message)]
     # Larger positions allow less leverage. The tier is that of position and orders together.
     limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
     if limit is None or holdings.leverage is None or holdings.leverage <= limit:
         return []
     allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
-    return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
+    return [Problem("quantity", ProductRule.MAX_LEVERAGE, f"at a notional of {money(notional)} USDC {allowed}")]
 
 
 def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
