@@ -7,12 +7,13 @@ price, the position) are read from the venue. A rule whose figure can't be read 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from ...checks import Failure, check_leverage, check_order, check_withdrawal
-from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
+from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide
 from ...protocol.orders.items import OrderItem
@@ -20,7 +21,7 @@ from ...protocol.orders.names import ActionType, ProductRule
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
-from ..reads.reading import Catalogue, Row, fetch_rows, is_hedged
+from ..reads.reading import Catalogue, Row, amount, fetch_rows, is_hedged
 
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
@@ -97,7 +98,10 @@ class PreTradeChecks:
         if any(failure.rule == ProductRule.MIN_VALUE for failure in failures) and action.builder is None:
             # An order that closes a whole small position passes, so only now its size matters. A builder's order is
             # for a trader whom it does not name.
-            facts["cover"] = yield from self._covered(product, item.side, vault)
+            try:
+                facts["cover"] = yield from self._covered(product, item.side, vault)
+            except BadAnswer:  # the venue knows the position
+                return [failure for failure in failures if failure.rule != ProductRule.MIN_VALUE]
             failures = check_order(product, item, **facts)
         return failures
 
@@ -130,11 +134,11 @@ class PreTradeChecks:
         # Without a trade yet, the venue takes the mark price.
         sources = (("klines_last", candle, "close"), ("funding_rates", {"symbol": str(product.code)}, "markPx"))
         for query, values, member in sources:
-            rows = yield from self._rows(query, **values)
-            price = _number(rows[0].get(member)) if rows else Decimal(0)
-            if price > 0:
-                self._prices[product.code] = (now, price)
-                return price
+            for row in (yield from self._rows(query, **values))[:1]:
+                with suppress(BadAnswer):
+                    if (price := amount(row, member)) > 0:
+                        self._prices[product.code] = (now, price)
+                        return price
         return None
 
     def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
@@ -142,7 +146,7 @@ class PreTradeChecks:
         for row in (yield from self._owned("positions", product, vault)):
             if is_hedged(row):
                 break
-            return abs(_number(row.get("shortSize" if side == OrderSide.BUY.name else "longSize")))
+            return abs(amount(row, "shortSize" if side == OrderSide.BUY.name else "longSize"))
         return Decimal(0)
 
     def _leverage(self, code: int, leverage: Decimal, vault: str | None) -> Flow[list[Failure]]:
@@ -153,16 +157,23 @@ class PreTradeChecks:
         if failures or all(leverage <= (tier.max_leverage or leverage) for tier in product.tiers or ()):
             return failures
         # Between the limits of the tiers it depends on what the position and its orders could reach in one direction.
+        try:
+            return check_leverage(product, leverage, (yield from self._reach(product, vault)))
+        except BadAnswer:
+            return []
+
+    def _reach(self, product: Product, vault: str | None) -> Flow[Decimal]:
+        """Return the larger notional in USDC that the position and its open orders could reach in one direction."""
         sides = {"BUY": Decimal(0), "SELL": Decimal(0)}
         for row in (yield from self._owned("positions", product, vault)):
-            mark = _number(row.get("curMarkPx"))
-            sides = {"BUY": _number(row.get("longSize")) * mark, "SELL": abs(_number(row.get("shortSize"))) * mark}
+            mark = amount(row, "curMarkPx")
+            sides = {"BUY": amount(row, "longSize") * mark, "SELL": abs(amount(row, "shortSize")) * mark}
         for status in _OPEN:
             for row in (yield from self._owned("order_states", product, vault, status=status, pageSize="500")):
                 side = ENUMS["order_side"].text(row.get("side"))
                 if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
-                    sides[side] += _number(row.get("leaveQty")) * _number(row.get("price"))
-        return check_leverage(product, leverage, max(sides.values()))
+                    sides[side] += amount(row, "leaveQty") * amount(row, "price")
+        return max(sides.values())
 
     def _owned(self, name: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
         try:
@@ -176,12 +187,3 @@ class PreTradeChecks:
             return (yield from fetch_rows(name, self.retry, **query))
         except (ExchangeError, TransportError):
             return []
-
-
-def _number(value: Any) -> Decimal:
-    """Return an amount of an answer, 0 where it is none."""
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return Decimal(0)
-    return number if number.is_finite() else Decimal(0)
