@@ -17,6 +17,8 @@ from typing import Any
 from .numerals import plain_decimal, plain_text
 from .products import MAX_PRICE, Product, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
+from .protocol.orders.items import OrderItem
+from .protocol.orders.names import OrderField, ProductRule, Words
 
 # Plain integers, because every order is compared with them, and comparing with members of an IntEnum is slower.
 LIMIT, MARKET = OrderType.LIMIT.value, OrderType.MARKET.value
@@ -42,7 +44,7 @@ _NAMES: dict[Any, tuple[int, int, bool, int, int]] = {
     (kind, side, tif, reduce): (TYPES[kind], *SIDES[side], TIFS[tif], REDUCE[reduce])
     for kind, side, tif, reduce in every(TYPES, SIDES, TIFS, REDUCE)
 }
-"""ordType, ordSide, timeInForce, reduceOnly of each order that needs no builder → the first fields of its `Spec`."""
+"""Type, side, time in force and reduce-only kind of an order that needs no builder → the first fields of its `Spec`."""
 
 SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
@@ -119,6 +121,8 @@ class Spec:
     """Id of the order whose exit it is, 0 without one."""
     failures: list[Failure] | None
     """Rules that it breaks, None when every rule passed."""
+    words: Words
+    """Whose names of fields the failures use."""
 
 
 def default_slippage(product: Product) -> int:
@@ -169,7 +173,7 @@ def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: 
 
 def check_order(
     product: Product,
-    item: Mapping[str, Any],
+    item: OrderItem | Mapping[str, Any],
     *,
     mark: Decimal | None = None,
     last: Decimal | None = None,
@@ -180,6 +184,7 @@ def check_order(
     cover: Decimal = Decimal(0),
     builder: bool = False,
     triggered: bool = False,
+    words: Words = "wire",
 ) -> list[Failure]:
     """Return every pre-trade rule that an order item breaks.
 
@@ -187,8 +192,8 @@ def check_order(
     ----------
     product : Product
         The product of the order.
-    item : mapping
-        The order in wire names.
+    item : OrderItem or mapping
+        The order: typed, or in wire names.
     mark, last, index, bid, ask : Decimal, optional
         Reference prices in USDC (default: none, which leaves out the rules that need them).
     entry : Decimal, optional
@@ -200,6 +205,9 @@ def check_order(
         True allows the types of builder orders (default: False).
     triggered : bool, optional
         True skips the trigger fields, for an item that replaces a triggered order (default: False).
+    words : {"wire", "call"}, optional
+        Whose names of fields the messages use: those of the wire, or those of the arguments of `session.buy` (default:
+        "wire").
 
     Returns
     -------
@@ -220,7 +228,9 @@ def check_order(
 
     references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
     cover_steps = int(cover / product.step_size)
-    spec = read_order(product, item, *references, cover_steps=cover_steps, builder=builder, triggered=triggered)
+    spec = read_order(
+        product, item, *references, cover_steps=cover_steps, builder=builder, triggered=triggered, words=words
+    )
     return spec.failures or []
 
 
@@ -267,7 +277,7 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
     most, value = plain_text(limit), plain_text(leverage)
     held = f"your position and orders of {plain_text(notional)} USDC"
     message = f"leverage {value}x is above {most}x, the most {product.symbol} allows for {held}"
-    return [Failure("maxLeverage", "leverage", value, most, message, (most,))]
+    return [Failure(ProductRule.MAX_LEVERAGE, "leverage", value, most, message, (most,))]
 
 
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
@@ -294,7 +304,7 @@ def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list
 
 def read_order(
     product: Product,
-    item: Mapping[str, Any],
+    item: OrderItem | Mapping[str, Any],
     mark: int = 0,
     last: int = 0,
     index: int = 0,
@@ -306,6 +316,7 @@ def read_order(
     filled_steps: int = 0,
     builder: bool = False,
     triggered: bool = False,
+    words: Words = "wire",
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks.
 
@@ -315,8 +326,8 @@ def read_order(
     ----------
     product : Product
         The product of the order.
-    item : mapping
-        The order in wire names.
+    item : OrderItem or mapping
+        The order: typed, or in wire names.
     mark, last, index, bid, ask, entry : int, optional
         Reference prices in ticks, as in `check_order` (default: 0, not known).
     cover_steps : int, optional
@@ -327,25 +338,29 @@ def read_order(
         True allows the types of builder orders (default: False).
     triggered : bool, optional
         True skips the trigger fields, for an item that replaces a triggered order (default: False).
+    words : {"wire", "call"}, optional
+        Whose names of fields the messages use: those of the wire, or those of the arguments of `session.buy` (default:
+        "wire").
 
     Returns
     -------
     Spec
     """
-    reduce_name = item.get("reduceOnly") if (option := item.get("reduceOnlyOption")) is None else option
+    if type(item) is not OrderItem:
+        item = OrderItem.recall(item)  # type: ignore[arg-type]
     spec = Spec()
-    spec.failures = None
+    spec.failures, spec.words = None, words
     # One look-up for the four names of nearly every order. Only an unusual one is read name by name.
-    names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
-    kind, side, closing, tif, reduce = names or _read_names(spec, item, reduce_name, builder)
+    names = _NAMES.get((item.type, item.side, item.tif, item.reduce_only))
+    kind, side, closing, tif, reduce = names or _read_names(spec, item, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
-    spec.client_id = item.get("clOrdId") or 0
-    spec.parent = item.get("parentOrdId") or 0
+    spec.client_id = item.cl_ord_id or 0
+    spec.parent = item.parent_ord_id or 0
     if not product.listed:
         unlisted = f"{product.symbol} is {product.list_status}, not listed"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", unlisted)
+        _fail(spec, "listing", OrderField.PRODUCT, str(product.code), "listed", unlisted)
     market = kind in MARKET_TYPES
-    text = item.get("ordPx")
+    text = item.price
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
     # The rules in full are read only where one of them may be broken: this runs for every order of a venue.
@@ -354,23 +369,22 @@ def read_order(
     spec.price = price_ticks
 
     spec.trigger, spec.trigger_by, spec.slippage, spec.trigger_up = 0, 0, 0, False
-    named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
+    named = item.trigger_price is not None or item.trigger_by is not None
     if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
 
-    text = item.get("ordQty")
+    text = item.quantity
     places, size = product.step_scale
     quantity_steps = whole_units(text, places, size) if type(text) is str else -1
     if quantity_steps <= 0 or (product.max_steps is not None and quantity_steps > product.max_steps):
         quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=reduce > REDUCE_ONLY)
     spec.quantity = quantity_steps
-    slippage = item.get("slippagePct")
-    if slippage is not None:
-        spec.slippage = _read_slippage(spec, product, slippage)
+    if item.slippage is not None:
+        spec.slippage = _read_slippage(spec, product, item.slippage)
 
     if market:
         if tif == POST_ONLY or (tif == GTC and kind == MARKET):
-            _market_tif(spec, str(item.get("ordType")), str(item.get("timeInForce")))
+            _market_tif(spec, str(item.type), str(item.tif))
         # A market order is valued at the price that it is expected to have.
         price_ticks = spec.trigger or last or mark
     elif tif == POST_ONLY and not spec.trigger:
@@ -385,19 +399,17 @@ def read_order(
     return spec
 
 
-def _read_names(
-    spec: Spec, item: Mapping[str, Any], reduce_name: Any, builder: bool
-) -> tuple[int, int, bool, int, int]:
+def _read_names(spec: Spec, item: OrderItem, builder: bool) -> tuple[int, int, bool, int, int]:
     """Return what `_NAMES` has, where one of the names is not one that every order may have."""
-    kind = TYPES.get(item.get("ordType"), 0) or _conditional_type(spec, item.get("ordType"), builder)
-    named = SIDES.get(item.get("ordSide"))
+    kind = TYPES.get(item.type, 0) or _conditional_type(spec, item.type, builder)
+    named = SIDES.get(item.side)
     if named is None:
-        named = _unknown(spec, "ordSide", item.get("ordSide"), SIDES, (0, False))
-    tif = TIFS.get(item.get("timeInForce"), 0) or _unknown(spec, "timeInForce", item.get("timeInForce"), TIFS, 0)
-    reduce = REDUCE.get(reduce_name)
+        named = _unknown(spec, OrderField.SIDE, item.side, SIDES, (0, False))
+    tif = TIFS.get(item.tif, 0) or _unknown(spec, OrderField.TIF, item.tif, TIFS, 0)
+    reduce = REDUCE.get(item.reduce_only)
     if reduce is None:
         known = [name for name, number in REDUCE.items() if name and number]
-        reduce = _unknown(spec, "reduceOnly", reduce_name, known, 0)
+        reduce = _unknown(spec, OrderField.REDUCE_ONLY, item.reduce_only, known, 0)
     return kind, *named, tif, reduce
 
 
@@ -424,13 +436,13 @@ def min_value_failure(product: Product, price_ticks: int, left_steps: int, fille
     # Rounded up, as the minus signs do: the offered quantity must pass.
     enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
-    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}. "
+    message = f"order value {value} ({quantity} at {price}) is below {ProductRule.MIN_VALUE} {least}. "
     message += f"The nearest quantity is {enough}"
-    return Failure("minOrderValue", "ordQty", quantity, least, message, (enough,))
+    return Failure(ProductRule.MIN_VALUE, OrderField.QUANTITY, quantity, least, message, (enough,))
 
 
 def _fail(
-    spec: Spec, rule: str, field: str, value: str, limit: str, message: str, nearest: tuple[str, ...] = ()
+    spec: Spec, rule: str, field: OrderField, value: str, limit: str, message: str, nearest: tuple[str, ...] = ()
 ) -> None:
     if nearest:
         message += f". The nearest is {' or '.join(nearest)}"
@@ -439,23 +451,34 @@ def _fail(
     spec.failures.append(Failure(rule, field, value, limit, message, nearest))
 
 
-def _unknown(spec: Spec, field: str, value: object, known: Iterable[str], default: Any) -> Any:
+def _unknown(spec: Spec, field: OrderField, value: object, known: Iterable[str], default: Any) -> Any:
     names = tuple(known)
     limit = ", ".join(names)
-    _fail(spec, "known name", field, str(value), limit, f"{field} {value!r} is not one of {limit}", names)
+    _fail(
+        spec,
+        "known name",
+        field,
+        str(value),
+        limit,
+        f"{field.named(spec.words)} {value!r} is not one of {limit}",
+        names,
+    )
     return default
 
 
 def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     kind = CONDITIONAL_TYPES.get(name, 0)
     if kind and not builder:
-        here = "LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
-        message = f"ordType {name} is for builder orders. Here a conditional order is {here}"
-        _fail(spec, "order type", "ordType", str(name), "LIMIT, MARKET", message, tuple(TYPES))
+        trigger = OrderField.TRIGGER_PRICE.named(spec.words)
+        here = f"LIMIT or MARKET with {trigger} and TP_FROM_POSITION or SL_FROM_POSITION"
+        message = (
+            f"{OrderField.TYPE.named(spec.words)} {name} is for builder orders. Here a conditional order is {here}"
+        )
+        _fail(spec, "order type", OrderField.TYPE, str(name), "LIMIT, MARKET", message, tuple(TYPES))
     if kind:
         return kind
     allowed = {**TYPES, **CONDITIONAL_TYPES} if builder else TYPES
-    return int(_unknown(spec, "ordType", name, allowed, 0))
+    return int(_unknown(spec, OrderField.TYPE, name, allowed, 0))
 
 
 def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, mark_ticks: int, market: bool) -> int:
@@ -463,22 +486,38 @@ def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, m
     if market:
         if price_ticks != 0:
             message = f"price of a market order must be 0, got {text}"
-            _fail(spec, "market price", "ordPx", str(text), "0", message, ("0",))
+            _fail(spec, "market price", OrderField.PRICE, str(text), "0", message, ("0",))
         return 0
     if price_ticks <= 0:
-        _off_grid(spec, "price", "ordPx", text, "tickSize", product.tick_size)
+        _off_grid(spec, "price", OrderField.PRICE, text, ProductRule.TICK_SIZE, product.tick_size)
         return 0
     if price_ticks > product.max_price:
         most = product.price_text(product.max_price)
-        _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {plain_text(MAX_PRICE)}", (most,))
+        _fail(
+            spec,
+            "price band",
+            OrderField.PRICE,
+            str(text),
+            most,
+            f"price {text} is above {plain_text(MAX_PRICE)}",
+            (most,),
+        )
         return _kept(price_ticks)
     if price_ticks < product.min_price:
         least = product.price_text(product.min_price)
-        _fail(spec, "minimumPrice", "ordPx", str(text), least, f"price {text} is below minimumPrice {least}", (least,))
+        _fail(
+            spec,
+            ProductRule.MIN_PRICE,
+            OrderField.PRICE,
+            str(text),
+            least,
+            f"price {text} is below minimumPrice {least}",
+            (least,),
+        )
         return price_ticks
     least = product.price_text(-(-mark_ticks // 10))
     message = f"price {text} is below 10 % of the mark price {product.price_text(mark_ticks)}"
-    _fail(spec, "price band", "ordPx", str(text), least, message, (least,))
+    _fail(spec, "price band", OrderField.PRICE, str(text), least, message, (least,))
     return price_ticks
 
 
@@ -487,7 +526,7 @@ def _kept(number: int) -> int:
     return number if number <= _LARGEST else 0
 
 
-def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: Decimal) -> None:
+def _off_grid(spec: Spec, what: str, field: OrderField, text: object, rule: str, size: Decimal) -> None:
     """Report why text is not a positive multiple of `size`."""
     step, number = format(size, "f"), _plain_number(text)
     if number is None:
@@ -510,16 +549,17 @@ def _check_quantity(spec: Spec, product: Product, text: object, quantity_steps: 
     if product.max_steps is not None and quantity_steps > product.max_steps:
         most = product.quantity_text(product.max_steps)
         message = f"quantity {text} is above maxOrderQty {most}"
-        _fail(spec, "maxOrderQty", "ordQty", str(text), most, message, (most,))
+        _fail(spec, ProductRule.MAX_QUANTITY, OrderField.QUANTITY, str(text), most, message, (most,))
         return _kept(quantity_steps)
     if quantity_steps < 0 or not may_be_0:
-        _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
+        _off_grid(spec, "quantity", OrderField.QUANTITY, text, ProductRule.STEP_SIZE, product.step_size)
     return 0
 
 
 def _market_tif(spec: Spec, kind: str, name: str) -> None:
-    message = f"Invalid order type: timeInForce of a {kind} order must be IOC or FOK, not {name}"
-    _fail(spec, "market timeInForce", "timeInForce", name, "IOC, FOK", message, ("IOC", "FOK"))
+    field = OrderField.TIF.named(spec.words)
+    message = f"Invalid order type: {field} of a {kind} order must be IOC or FOK, not {name}"
+    _fail(spec, "market timeInForce", OrderField.TIF, name, "IOC, FOK", message, ("IOC", "FOK"))
 
 
 def _would_match(spec: Spec, product: Product, price_ticks: int, best_ticks: int) -> None:
@@ -527,58 +567,61 @@ def _would_match(spec: Spec, product: Product, price_ticks: int, best_ticks: int
     nearest = (product.price_text(behind),) if behind > 0 else ()
     price, best = product.price_text(price_ticks), product.price_text(best_ticks)
     other = f"best {'ask' if spec.side > 0 else 'bid'} {best}"
-    _fail(spec, "POST_ONLY", "ordPx", price, other, f"POST_ONLY at {price} would match the {other}", nearest)
+    _fail(spec, "POST_ONLY", OrderField.PRICE, price, other, f"POST_ONLY at {price} would match the {other}", nearest)
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
     largest = product.max_slippage_pct
     most = "" if largest is None else plain_text(largest)
     nearest = (most,) if most else ()
-    number = _plain_number(text)
+    number, name = _plain_number(text), OrderField.SLIPPAGE.named(spec.words)
     if number is None:
-        message = f"slippagePct {text!r} is not a plain decimal text such as 0.01 (1 %)"
-        _fail(spec, "decimal text", "slippagePct", str(text), most, message)
+        message = f"{name} {text!r} is not a plain decimal text such as 0.01 (1 %)"
+        _fail(spec, "decimal text", OrderField.SLIPPAGE, str(text), most, message)
     elif number <= 0:
-        _fail(spec, "slippage above 0", "slippagePct", str(text), "0", f"slippagePct {text} is not above 0", nearest)
+        _fail(spec, "slippage above 0", OrderField.SLIPPAGE, str(text), "0", f"{name} {text} is not above 0", nearest)
     elif largest is not None and number > largest:
-        message = f"slippagePct {text} is above maxSlippagePct {most}"
-        _fail(spec, "maxSlippagePct", "slippagePct", str(text), most, message, nearest)
+        message = f"{name} {text} is above maxSlippagePct {most}"
+        _fail(spec, ProductRule.MAX_SLIPPAGE, OrderField.SLIPPAGE, str(text), most, message, nearest)
     else:
         return slippage_width(number)
     return 0
 
 
 def _read_trigger(
-    spec: Spec, product: Product, item: Mapping[str, Any], prices: tuple[int, int, int], entry_ticks: int
+    spec: Spec, product: Product, item: OrderItem, prices: tuple[int, int, int], entry_ticks: int
 ) -> None:
-    """Read triggerPx and tpslTriggerType, and check them against the order type and the current prices.
+    """Read the trigger fields, and check them against the order type and the current prices.
 
     `prices` are last, mark and index price in ticks: the price of each TriggerType, in the order of their numbers.
     """
-    text, by = item.get("triggerPx"), item.get("tpslTriggerType")
+    text, by = item.trigger_price, item.trigger_by
+    trigger_name = OrderField.TRIGGER_PRICE.named(spec.words)
     from_position, stop_type = spec.reduce > REDUCE_ONLY, spec.type > MARKET
     if not (from_position or stop_type):
-        message = "triggerPx and tpslTriggerType need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
-        _fail(spec, "trigger kind", "triggerPx", str(text), "", message)
+        names = f"{trigger_name} and {OrderField.TRIGGER_BY.named(spec.words)}"
+        kind = OrderField.REDUCE_ONLY.named(spec.words)
+        message = f"{names} need {kind} TP_FROM_POSITION or SL_FROM_POSITION"
+        _fail(spec, "trigger kind", OrderField.TRIGGER_PRICE, str(text), "", message)
         return
     spec.trigger_by = TriggerType.LAST_PRICE.value if by is None else TRIGGERS.get(by, 0)
-    spec.trigger_by = spec.trigger_by or _unknown(spec, "tpslTriggerType", by, TRIGGERS, 0)
+    spec.trigger_by = spec.trigger_by or _unknown(spec, OrderField.TRIGGER_BY, by, TRIGGERS, 0)
     stop = spec.type in STOP_TYPES if stop_type else spec.reduce == SL_FROM_POSITION
     if stop_type and from_position and stop != (spec.reduce == SL_FROM_POSITION):
-        message = f"ordType {item.get('ordType')} contradicts {'TP' if stop else 'SL'}_FROM_POSITION"
-        _fail(spec, "trigger kind", "ordType", str(item.get("ordType")), "", message)
+        message = f"{OrderField.TYPE.named(spec.words)} {item.type} contradicts {'TP' if stop else 'SL'}_FROM_POSITION"
+        _fail(spec, "trigger kind", OrderField.TYPE, str(item.type), "", message)
     if text is None:
-        what = item.get("ordType") if stop_type else "TP/SL from position"
-        _fail(spec, "trigger price", "triggerPx", "", "", f"{what} needs a triggerPx")
+        what = item.type if stop_type else "TP/SL from position"
+        _fail(spec, "trigger price", OrderField.TRIGGER_PRICE, "", "", f"{what} needs a {trigger_name}")
         return
     trigger_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
     if trigger_ticks <= 0:
-        _off_grid(spec, "trigger price", "triggerPx", text, "tickSize", product.tick_size)
+        _off_grid(spec, "trigger price", OrderField.TRIGGER_PRICE, text, ProductRule.TICK_SIZE, product.tick_size)
         return
     if trigger_ticks > product.max_price:
         most = product.price_text(product.max_price)
         message = f"trigger price {text} is above {plain_text(MAX_PRICE)}"
-        _fail(spec, "price band", "triggerPx", text, most, message, (most,))
+        _fail(spec, "price band", OrderField.TRIGGER_PRICE, text, most, message, (most,))
     spec.trigger = _kept(trigger_ticks)
     # A stop triggers where the market moves against the position, a take-profit where it moves with it.
     spec.trigger_up = up = (spec.side > 0) == stop
@@ -595,7 +638,7 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
     message = f"trigger price {text} is already reached: {what} triggers at {rule}, which is {now}"
     beyond_ticks = now_ticks + 1 if up else now_ticks - 1
     nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
-    _fail(spec, "trigger met", "triggerPx", text, now, message, nearest)
+    _fail(spec, "trigger met", OrderField.TRIGGER_PRICE, text, now, message, nearest)
 
 
 def _plain_number(text: object) -> Decimal | None:

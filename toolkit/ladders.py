@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import InputError
 from .products import Amount, Direction, Product, exact
+from .protocol.orders.names import ProductRule
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,7 +77,9 @@ class Ladder:
             nearest = tuple(str(product.round_price(price, way)) for way in ("down", "up"))
             what = f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}"
             advice = 'Give rounding="down", "up" or "nearest", or prices that divide evenly'
-            raise InputError(f"{what}. {advice}", field="rounding", rule="tickSize", value=str(price), nearest=nearest)
+            raise InputError(
+                f"{what}. {advice}", field="rounding", rule=ProductRule.TICK_SIZE, value=str(price), nearest=nearest
+            )
         return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
     def _shares(self, product: Product) -> list[Decimal]:
@@ -88,7 +91,9 @@ class Ladder:
             nearest = tuple(str(product.round_quantity(self.quantity, way)) for way in ("down", "up"))
             what = f"quantity {self.quantity} can't be shared by {len(parts)} weights above 0 over {self.count} orders"
             what += f" in whole steps of {product.step_size}"
-            raise InputError(what, field="quantity", rule="stepSize", value=str(self.quantity), nearest=nearest)
+            raise InputError(
+                what, field="quantity", rule=ProductRule.STEP_SIZE, value=str(self.quantity), nearest=nearest
+            )
         exact_shares = [total * part / sum(parts) for part in parts]
         steps = [int(share) for share in exact_shares]
         # Largest remainder method; of equal remainders the earlier order comes first.

@@ -15,23 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, overload
 
 from .errors import CheckFailed, InputError
 from .guards import no_keys
 from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
+from .protocol.orders.items import OrderItem
+from .protocol.orders.names import ActionType, ConditionalType, ProductRule, ReduceOnly, Side, TimeInForce, TriggerBy
 from .suggestions import meant
 
 if TYPE_CHECKING:
     from .checks import Failure
-
-Side = Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"]
-TimeInForce = Literal["GTC", "IOC", "FOK", "POST_ONLY"]
-ReduceOnly = Literal["REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"]
-TriggerBy = Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"]
-ConditionalType = Literal["STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"]
 
 SIDES: tuple[str, ...] = get_args(Side)
 TIMES_IN_FORCE: tuple[str, ...] = get_args(TimeInForce)
@@ -113,21 +109,6 @@ class Shape(ABC):
         return f"<{type(self).__name__} {self.describe()}>"
 
 
-_OPTIONAL = {
-    "clOrdId": "cl_ord_id",
-    "parentOrdId": "parent_ord_id",
-    "triggerPx": "trigger_price",
-    "tpslTriggerType": "trigger_by",
-    "slippagePct": "slippage",
-}
-ARGUMENTS = {
-    **{"ordPx": "price", "ordQty": "quantity", "ordType": "type", "ordSide": "side", "timeInForce": "tif"},
-    **dict.fromkeys(("reduceOnly", "reduceOnlyOption"), "reduce_only"),
-    **_OPTIONAL,
-}
-"""Field of an order item on the wire → argument of `order`."""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Order(Shape):
     """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
@@ -176,7 +157,7 @@ class Order(Shape):
     slippage: str | None = None
     conditional: ConditionalType | None = None
 
-    action: ClassVar[str] = "placeOrder"
+    action: ClassVar[str] = ActionType.PLACE.value
     """Type of the action that places it."""
 
     @property
@@ -213,16 +194,39 @@ class Order(Shape):
         >>> orders.market("BTCUSDC", "BUY", "0.01").to_item(session.product("BTCUSDC"))["timeInForce"]
         'IOC'
         """
-        item: dict[str, Any] = {
-            "symbolCode": product.code,
-            "ordPx": self.price if self.price is not None else "0",
-            "ordQty": self.quantity,
-            "ordType": self.conditional or ("MARKET" if self.is_market else "LIMIT"),
-            "ordSide": self.side,
-            "timeInForce": self.tif,
-        }
-        optional = {reduce_field: self.reduce_only} | {name: getattr(self, ours) for name, ours in _OPTIONAL.items()}
-        return item | {name: value for name, value in optional.items() if value is not None}
+        return self.item(product.code).to_wire(reduce_field)
+
+    def item(self, code: int) -> OrderItem:
+        """Return the order as it is signed. Its fields are not checked yet.
+
+        Parameters
+        ----------
+        code : int
+            Code of its product.
+
+        Returns
+        -------
+        OrderItem
+
+        Examples
+        --------
+        >>> orders.market("BTCUSDC", "BUY", "0.01").item(1).type
+        'MARKET'
+        """
+        return OrderItem(
+            code,
+            "0" if self.price is None else self.price,
+            self.quantity,
+            self.conditional or ("MARKET" if self.price is None else "LIMIT"),
+            self.side,
+            self.tif,
+            self.reduce_only,
+            self.cl_ord_id,
+            self.parent_ord_id,
+            self.trigger_price,
+            self.trigger_by,
+            self.slippage,
+        )
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
         """Return the items of its action on the wire: one.
@@ -268,7 +272,7 @@ class Order(Shape):
         from . import checks
 
         builder = self.conditional is not None  # only a builder can place it
-        return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
+        return checks.check_order(product, self.item(product.code), entry=entry, builder=builder)
 
     def describe(self) -> str:
         words = [*((self.conditional,) if self.conditional else ()), self.side]
@@ -313,7 +317,7 @@ class Bracket(Shape):
     take_profit: Order | None = None
     stop_loss: Order | None = None
 
-    action: ClassVar[str] = "placeBracketOrder"
+    action: ClassVar[str] = ActionType.BRACKET.value
     """Type of the action that places it."""
 
     def __post_init__(self) -> None:
@@ -353,7 +357,7 @@ class Bracket(Shape):
         >>> [item["ordSide"] for item in made.to_items(session.product("BTCUSDC"))]
         ['BUY', 'SELL']
         """
-        return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
+        return [leg.item(product.code).to_wire() for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
         # The triggers are compared with the price at which the entry opens the position.
@@ -1004,7 +1008,7 @@ class Twap(Shape):
             most = product.steps(self.quantity)
             raise InputError(
                 f"quantity {self.quantity} can't be divided into {self.slices} orders of at least {product.step_size}",
-                field="slices", rule="stepSize", value=self.slices, nearest=(str(most),) if most > 1 else (),
+                field="slices", rule=ProductRule.STEP_SIZE, value=self.slices, nearest=(str(most),) if most > 1 else (),
             )  # fmt: skip
         return self.child(smallest).failures(product)
 

@@ -35,6 +35,7 @@ from .product_rows import (
     unread,
     warned,
 )
+from .protocol.orders.names import ProductRule
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -248,7 +249,7 @@ class Product:
     def __post_init__(self) -> None:
         for name in ("tick_size", "step_size"):
             read_positive(getattr(self, name), META[name][0])
-        read_amount(self.min_order_value, "minOrderValue")
+        read_amount(self.min_order_value, ProductRule.MIN_VALUE)
         tick, step = _scale(self.tick_size), _scale(self.step_size)
         places, unit = tick[0] + step[0], tick[1] * step[1]
         # Sizes may be written with zeros at the end, such as 0.10.
@@ -322,7 +323,7 @@ class Product:
         >>> session.product("BTCUSDC").ticks("60000.5")
         600005
         """
-        return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
+        return self._whole(price, self.tick_scale, "price", ProductRule.TICK_SIZE, self.tick_size)
 
     def steps(self, quantity: str | Decimal) -> int:
         """Return a quantity in steps.
@@ -346,7 +347,7 @@ class Product:
         >>> session.product("BTCUSDC").steps("0.01")
         10
         """
-        return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
+        return self._whole(quantity, self.step_scale, "quantity", ProductRule.STEP_SIZE, self.step_size)
 
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
         count = whole_units(value if isinstance(value, str) else format(value, "f"), *scale)
@@ -548,7 +549,7 @@ class VenueProduct(Product):
         if self.money_scale != MICRO:
             sizes = f"tickSize {self.tick_size} x stepSize {self.step_size}"
             message = f"{self.symbol}: {sizes} is not a multiple of 0.000001"
-            raise InputError(message, field="tickSize", rule="exact money", value=str(self.tick_size))
+            raise InputError(message, field=ProductRule.TICK_SIZE, rule="exact money", value=str(self.tick_size))
 
     @classmethod
     def from_row(

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis
@@ -95,7 +96,7 @@ def _seconds_of(run: Callable[[Core, list[str], list[dict[str, Any]]], None]) ->
 def _placed(core: Core, addresses: list[str], stream: list[dict[str, Any]]) -> None:
     contexts = [ActionContext(core.account(address)) for address in addresses]
     for at, item in enumerate(stream):
-        place(core, contexts[at % ACCOUNTS], item)
+        place(core, contexts[at % ACCOUNTS], OrderItem.recall(item))
         core.events.clear()
 
 

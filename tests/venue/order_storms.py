@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.venue.floor import PRICES
 from tests.venue.invariants import OrderWatch
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Advance, Command, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.registry import controls
@@ -30,9 +32,9 @@ def storm_place(core: Core, address: str, items: list[dict[str, Any]]) -> None:
     context = ActionContext(core.account(address), "", 0, core.state.time, core.tx_hash())
     context.builder, context.builder_rate = BUILDER, 50_000
     if len(items) > 1:
-        place_bracket(core, context, {"orders": items})
+        place_bracket(core, context, OrderAction.recall({"type": "placeBracketOrder", "orders": items}))
     else:
-        place(core, context, items[0])
+        place(core, context, OrderItem.recall(items[0]))
 
 
 @controls("storm_prices")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import InputError, OutcomeUnknown, ToolkitError
 from ..orders import Order
 from ..products import MICRO
+from ..protocol.orders.order_actions import OrderAction
 from ..venue.engine.core import Core
 from ..venue.local import LocalVenue
 from ..venue.risk import account_margin
@@ -96,8 +97,8 @@ class VenueDesk:
         order : Order
             Order of the product.
         """
-        action = {"type": "placeOrder", "orders": [order.to_item(self.product)]}
-        done = self._venue.control.act(self._address, action)
+        action = OrderAction.made(order.action, [order.item(self.product.code)])
+        done = self._venue.control.act(self._address, action.to_wire())
         return str(done["message"]) if done["code"] else ""
 
 

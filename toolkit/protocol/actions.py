@@ -48,6 +48,7 @@ from .order_items import (
     price_fits_type,
     sendable,
 )
+from .orders.order_actions import AnyAction, recall
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
@@ -578,3 +579,23 @@ def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     {'type': 'cancelOrder', 'cancels': [{'symbolCode': 1, 'ordId': 12}]}
     """
     return declaration(payload, prefix).check(payload, prefix)
+
+
+def decode(payload: Mapping[str, Any], prefix: str = "") -> AnyAction:
+    """Return an action on the wire as a typed action, after every rule of its fields.
+
+    Parameters
+    ----------
+    payload : mapping of str to object
+        The action as on the wire, with its `type`.
+    prefix : str, optional
+        Precedes the path of a field in errors, such as "action" (default: none).
+
+    Raises
+    ------
+    MalformedRequest
+        As `parse`.
+    UnknownAction
+        As `parse`.
+    """
+    return recall(parse(payload, prefix))

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import exchange_pb2 as generated
 from .actions import ACTIONS, Action
-from .fields import EnumName, Items, Object
+from .fields import EnumName, Int, Items, Object
 
 Writer = Callable[[Any], bytes]
 Values = dict[str, Any]
@@ -30,6 +30,8 @@ def _reader(shape: Object, message: str) -> Callable[[Mapping[str, Any]], Values
                 read = dict(rule.numbers).__getitem__
             elif isinstance(rule, Items):
                 read = _list_reader(rule.item)
+            elif isinstance(rule, Int) and rule.or_text:
+                read = int
             table.append((entry.name, names[entry.number].name, read))
 
     def values(given: Mapping[str, Any]) -> Values:

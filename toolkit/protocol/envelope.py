@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import MalformedRequest
 from . import jsontext
-from .actions import Action, declaration
+from .actions import ACTIONS, Action, declaration
 from .fields import INT64_MAX, key_text, shown
 from .hexbytes import address_bytes, hex_text, is_address, word_bytes
 
@@ -159,6 +159,29 @@ def read_unsigned(document: Any) -> Unsigned:
     return _content(document)
 
 
+def unsigned(action: dict[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
+    """Return the content of a request for an action that was checked before, after every rule of the envelope.
+
+    Parameters
+    ----------
+    action : dict of str to object
+        The action on the wire.
+    nonce : int
+        Nonce in Unix ms.
+    expiry_after : int or None
+        Last time of execution, Unix ms, `None` without end.
+    vault_address : str or None
+        Vault that it acts for, `None` for none.
+
+    Raises
+    ------
+    MalformedRequest
+        As `parse`.
+    """
+    document = {"nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
+    return _enveloped(ACTIONS[action["type"]], action, document)
+
+
 def dump(envelope: Mapping[str, Any]) -> bytes:
     """Return the request bytes of a signed envelope: compact JSON in UTF-8.
 
@@ -248,7 +271,10 @@ def _content(document: Mapping[str, Any]) -> Unsigned:
         _refuse("action", "is missing. It must be an object with a type", rule="required")
     payload = document["action"]
     declared = declaration(payload, "action")
-    action = declared.check(payload, "action")
+    return _enveloped(declared, declared.check(payload, "action"), document)
+
+
+def _enveloped(declared: Action, action: dict[str, Any], document: Mapping[str, Any]) -> Unsigned:
     nonce = document.get("nonce")
     # `type` and not `isinstance`: True is an int in Python, but not in JSON.
     if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:

@@ -413,7 +413,24 @@ def explain(
     MalformedRequest
         If the action breaks a rule.
     """
-    content = _checked(payload, nonce, expiry_after, vault_address)
+    return explain_content(_checked(payload, nonce, expiry_after, vault_address), chain)
+
+
+def explain_content(content: Unsigned, chain: Chain) -> Explained:
+    """Return the steps of the digest of a request that was checked before.
+
+    Parameters
+    ----------
+    content : Unsigned
+        Checked request.
+    chain : Chain
+        Chain that is signed for.
+
+    Returns
+    -------
+    Explained
+        The steps.
+    """
     typed = content.declaration.typed
     proto = connection = None
     fields: tuple[tuple[str, str], ...]
@@ -482,18 +499,40 @@ def sign(
         faucet claim on Mainnet, and an address that breaks its EIP-55 checksum.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
+    # The canonical form is signed, and the action is sent as it was written: both give the same bytes.
+    return sign_content(content, key, chain) | ({} if content.action == payload else {"action": _plain(payload)})
+
+
+def sign_content(content: Unsigned, key: PrivateKey, chain: Chain) -> dict[str, Any]:
+    """Return the signed envelope of a request that was checked before, the input of `envelope.dump`.
+
+    Parameters
+    ----------
+    content : Unsigned
+        Checked request.
+    key : PrivateKey
+        Key of the signer.
+    chain : Chain
+        Chain that is signed for: chainId, source and dexChain of an environment.
+
+    Returns
+    -------
+    dict
+        The envelope.
+
+    Raises
+    ------
+    MalformedRequest
+        For what a master never means to sign, such as an action of another chain.
+    """
     if content.declaration.typed is not None:
         _refuse_mistakes(content.declaration, content.action, chain)
-    signed: dict[str, Any] = {
-        # The canonical form is signed, and the action is sent as it was written: both give the same bytes.
-        "action": content.action if content.action == payload else _plain(payload),
-        "signature": key.sign(content_digest(content, chain)).to_wire(),
-        "nonce": nonce,
-    }
+    signature = key.sign(content_digest(content, chain)).to_wire()
+    signed: dict[str, Any] = {"action": content.action, "signature": signature, "nonce": content.nonce}
     if content.expiry_after is not None:
-        signed["expiryAfter"] = expiry_after
-    if vault_address is not None:
-        signed["vaultAddress"] = vault_address
+        signed["expiryAfter"] = content.expiry_after
+    if content.vault_address is not None:
+        signed["vaultAddress"] = content.vault_address
     return signed
 
 

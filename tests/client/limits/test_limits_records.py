@@ -21,6 +21,7 @@ from toolkit.client.limits.losses import DAY_MS, Base
 from toolkit.client.limits.stopping import ROUNDS
 from toolkit.client.orders.intents import IntentState
 from toolkit.errors import LimitReached, OutcomeUnknown, TimedOut, ToolkitError
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -504,9 +505,10 @@ def test_whose_orders_an_action_places_and_which_one_a_replacement_names(s: Sess
         ("placeOrder", {"orders": [first, second]}, [first, second]),
         ("placeBuilderOrder", {"order": first}, [first]),
         ("replaceOrder", first, [first]),
-        ("cancelOrder", {"orders": [first]}, []),
+        ("cancelOrder", {"cancels": []}, []),
     ):
-        assert order_limits._items(replace(sent, action=action, payload=payload)) == items
+        found = order_limits._items(replace(sent, action=action, payload=payload))
+        assert [one.quantity for one in found] == [one["ordQty"] for one in items]
     vault, mine = "0x" + "AB" * 20, str(s.account).lower()
     assert order_limits._owned_by(sent) == mine
     assert order_limits._owned_by(replace(sent, vault_address=vault)) == vault.lower()
@@ -519,7 +521,7 @@ def test_whose_orders_an_action_places_and_which_one_a_replacement_names(s: Sess
         ({"ordId": 0, "clOrdId": "8"}, False),
         ({}, False),
     ):
-        assert order_limits._names(replaced, row) is named
+        assert order_limits._names(OrderAction.recall({"type": "replaceOrder", **replaced}), row) is named
 
 
 def test_each_step_of_a_stop_may_take_twice_the_time_of_a_request(s: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_the_intent_is_recorded_before_it_is_signed(monkeypatch: pytest.MonkeyPa
         seen.append(only_intent(s))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(signing, "sign", interrupted)
+    monkeypatch.setattr(signing, "sign_content", interrupted)
     with pytest.raises(KeyboardInterrupt):
         buy(s)
     (intent,) = seen

@@ -21,6 +21,7 @@ from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, re
 from toolkit.client.reads.conversion import OrderRef
 from toolkit.errors import Disconnected, InputError, WaitFailed, WaitTimeout
 from toolkit.orders import buy
+from toolkit.protocol.orders.items import CancelItem
 from toolkit.protocol.reads.info.orders import OrderEvent
 
 META_ROUTE = {"product-meta": lambda _: META}
@@ -334,12 +335,12 @@ def test_the_cancels_of_a_receipt_are_those_of_its_open_orders(
     receipt = standing(calls, *results, **given)
     shown = [ROW | {"ordId": number, "clOrdId": "0", "status": status} for number, status in statuses.items()]
     found, _ = ask(calls.cancels_of(receipt), states=by_id(*shown))
-    assert found == [{"symbolCode": "1", "ordId": number} for number in cancelled]
+    assert [item.to_wire() for item in found] == [{"symbolCode": "1", "ordId": number} for number in cancelled]
 
 
 def test_an_order_without_an_id_of_the_venue_is_cancelled_by_its_client_id(calls: OrderCalls) -> None:
     found, _ = ask(calls.cancels_of(standing(calls, UNNAMED)))
-    assert found == [{"symbolCode": "1", "clOrdId": "5000"}]
+    assert found == [CancelItem(1, None, 5000)]
 
 
 def test_nothing_is_left_to_cancel_of_what_was_refused(calls: OrderCalls) -> None:
@@ -365,7 +366,7 @@ def test_what_is_to_be_cancelled_is_named_in_many_forms(
     calls: OrderCalls, what: Any, symbol: Any, cl_ord_id: Any, cancelled: list[Any]
 ) -> None:
     found, asked = ask(calls.cancels(what, symbol, cl_ord_id, None), **META_ROUTE, states=by_id(ROW))
-    assert found == [{"symbolCode": "1", name: number} for name, number in cancelled]
+    assert [item.to_wire() for item in found] == [{"symbolCode": "1", name: number} for name, number in cancelled]
     named = symbol is not None or (isinstance(what, dict) and "symbol" in what)
     assert ("states" in dict(asked)) is not named, "the product is asked for where it is not known"
 
@@ -373,14 +374,14 @@ def test_what_is_to_be_cancelled_is_named_in_many_forms(
 def test_a_receipt_among_others_is_cancelled_as_a_whole(calls: OrderCalls) -> None:
     receipt = standing(calls, GOOD, replace(GOOD, order_id=8))
     found, _ = ask(calls.cancels([receipt, 9], "BTCUSDC", None, None), **META_ROUTE)
-    assert [item["ordId"] for item in found] == ["7", "8", "9"]
+    assert [item.order_id for item in found] == [7, 8, 9]
     with pytest.raises(InputError, match="cancel what"):
         ask(calls.cancels(None, "BTCUSDC", None, None))
     with pytest.raises(InputError, match="no order with orderId 7"):
         ask(calls.cancels(7, None, None, None), states=lambda _: [])
     with pytest.raises(InputError, match=r"is not an order\. Give a receipt"):
         ask(calls.cancels("x", "BTCUSDC", None, None))
-    assert cancel_item(1, OrderRef(None, 5)) == {"symbolCode": "1", "clOrdId": "5"}
+    assert cancel_item(1, OrderRef(None, 5)) == CancelItem(1, None, 5)
 
 
 def test_the_orders_of_a_vault_are_asked_for_there(calls: OrderCalls) -> None:
@@ -413,7 +414,8 @@ def test_the_order_that_is_replaced_is_named_by_one_id(
 
     monkeypatch.setattr(calls, "submit", submit)
     ask(calls.replace(existing, order, cl_ord_id=cl_ord_id), **META_ROUTE)
-    [payload] = sent
+    [action] = sent
+    payload = action.to_wire()
     assert {name: payload[name] for name in ("ordId", "clOrdId") if name in payload} == named
     assert payload["type"] == "replaceOrder"
 

@@ -14,10 +14,10 @@ import pytest
 
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
-from toolkit import Wallet
+from toolkit import Wallet, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
-from toolkit.client.orders.delivery import Delivery, Sender, with_client_ids
+from toolkit.client.orders.delivery import Delivery, Sender
 from toolkit.client.orders.intents import Intent, IntentState, Proof
 from toolkit.client.orders.receipts import UNSET, receipt
 from toolkit.errors import (
@@ -30,8 +30,10 @@ from toolkit.errors import (
     TimedOut,
     WalletError,
 )
-from toolkit.protocol.actions import ACTIONS
+from toolkit.protocol.actions import ACTIONS, decode
+from toolkit.protocol.orders.order_actions import OrderAction, as_written
 
+BUILT = {"type": "placeBuilderOrder", "order": {}, "builder": "0xb"}
 AGENT = str(Wallet(agent=AGENT_KEY).agent)
 
 
@@ -284,7 +286,7 @@ def test_bytes_for_one_environment_never_go_to_another(delivery: Delivery) -> No
         ({"vault_address": VAULT}, "userEvent", MASTER, False, False),
         ({}, "trades", MASTER, False, False),
         ({}, "userEvent", MASTER, True, False),
-        ({"payload": {"builder": "0xb"}}, "userEvent", MASTER, False, False),
+        ({"action": "placeBuilderOrder", "payload": BUILT}, "userEvent", MASTER, False, False),
     ],
 )
 def test_the_feed_tells_the_outcome_of_what_this_account_submitted(
@@ -315,15 +317,19 @@ def test_an_action_expires_in_a_minute_where_it_carries_an_expiry(
 
 
 def test_missing_client_ids_are_made_of_the_nonce_and_the_position() -> None:
-    items = [{"a": 1}, {"clOrdId": 9}, {"clOrdId": None}]
-    filled, ids = with_client_ids({"type": "placeOrder", "orders": items}, 7)
-    assert ids == (7_000, 9, 7_002)
-    assert [item["clOrdId"] for item in filled["orders"]] == list(ids)
-    assert items[0] == {"a": 1}, "what was given is not changed"
-    filled, ids = with_client_ids({"type": "placeBuilderOrder", "order": {"a": 1}}, 7)
-    assert (filled["order"], ids) == ({"a": 1, "clOrdId": 7_000}, (7_000,))
-    for odd in ({"type": "replaceOrder", "order": {}}, {"orders": "x"}, {"orders": [1]}, {"type": "placeBuilderOrder"}):
-        assert with_client_ids(odd, 7) == (odd, ())
+    order = orders.limit("BTCUSDC", "BUY", "0.01", "60000").item(1)
+    item = order.to_wire()
+    items = [item, {**item, "clOrdId": 9}, {**item, "clOrdId": 0}]
+    given = {"type": "placeOrder", "orders": items}
+    made = decode(given)
+    assert isinstance(made, OrderAction)
+    numbered = made.numbered(7_000)
+    assert numbered.client_ids == (7_000, 9, 7_002)
+    assert [item["clOrdId"] for item in as_written(given, numbered)["orders"]] == [7_000, 9, 7_002]
+    assert items[0] == order.to_wire(), "what was given is not changed"
+    replaced = decode({"type": "replaceOrder", **item, "ordId": 5})
+    assert isinstance(replaced, OrderAction)
+    assert (replaced.numbered(7_000), replaced.client_ids) == (replaced, ()), "it keeps the id that it has"
 
 
 @pytest.mark.parametrize(
@@ -366,7 +372,7 @@ def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
 
     monkeypatch.setattr(Delivery, "_record_and_send", lambda _, prepared: record_and_send(prepared))
     monkeypatch.setattr(Delivery, "_prepare", prepare)
-    monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
+    monkeypatch.setattr(Delivery, "_checked", lambda *_: iter(()))
     flow, answer, end = (
         delivery.submit({"type": "approveAgent"}, expiry_after=expiry),
         None,
@@ -458,7 +464,7 @@ def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:
 def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     from toolkit.protocol import signing
 
-    sign = signing.sign
+    sign = signing.sign_content
 
     def slow(*args: Any, **keywords: Any) -> Any:
         [intent] = delivery.ledger.all()
@@ -468,7 +474,7 @@ def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, mon
 
     payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
     prepared = drive(delivery, delivery.prepare(payload), []).end
-    monkeypatch.setattr(signing, "sign", slow)
+    monkeypatch.setattr(signing, "sign_content", slow)
     run = drive(delivery, delivery.send(prepared), [])
     assert isinstance(run.end, NotSent)
     assert (run.posted, delivery._senders) == ([], {})

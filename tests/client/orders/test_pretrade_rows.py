@@ -15,7 +15,7 @@ from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.pretrade import PreTradeChecks
 from toolkit.client.reads.reading import Catalogue
 from toolkit.errors import CheckFailed, Disconnected, WalletError
-from toolkit.protocol.actions import ACTIONS
+from toolkit.protocol.actions import decode
 from toolkit.venue.model.genesis import default_margin_tables
 
 OWNER = "0x" + "11" * 20
@@ -52,7 +52,7 @@ def check(
 
     given = {"list": lambda _: [], "states": lambda _: [], "last": lambda _: [], "current": lambda _: []} | routes
     spied = {name: noted(name, route) for name, route in given.items()}
-    flow = made.check(ACTIONS[kind], {"type": kind} | payload, vault)
+    flow = made.check(decode({"type": kind} | payload), vault)
     try:
         ask(flow, **{"product-meta": lambda _: PRODUCTS} | spied)
     except CheckFailed as error:
@@ -87,7 +87,6 @@ LAST = {"side": "1", "leaveQty": "1", "price": "200000"}
         ("21", {"longSize": "199"}, [LAST | {"reduceOnly": "0"}], ["maxLeverage"]),
         ("21", {"longSize": "199"}, [LAST | {"reduceOnly": "NONE"}], ["maxLeverage"]),
         ("21", {"longSize": "199"}, [LAST | {"side": "?"}], []),
-        ("21", {"longSize": "199"}, [LAST | {"leaveQty": "?"}], []),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("status", ["NEW", "PARTIALLY_FILLED"])
@@ -104,6 +103,21 @@ def test_leverage_is_held_against_what_position_and_orders_may_reach(
         own = {"userAddr": OWNER, "symbol": "1"}
         wanted = [("states", own | {"status": one, "pageSize": "500"}) for one in ("NEW", "PARTIALLY_FILLED")]
         assert asked == [("list", own), *wanted]
+
+
+@pytest.mark.parametrize(
+    ("position", "order"),
+    [
+        ({"longSize": "300"}, LAST | {"leaveQty": "?"}),
+        ({"longSize": "?"}, LAST),
+        ({"longSize": "300", "curMarkPx": "x"}, LAST),
+    ],
+)
+def test_a_figure_that_can_t_be_read_is_not_0_and_leaves_the_rule_to_the_venue(position: Any, order: Any) -> None:
+    routes = {"list": lambda _: [{"curMarkPx": "100000"} | position], "states": lambda _: [order]}
+    assert check("setLeverage", {"symbolCode": 1, "leverage": "21"}, **routes)[0] == []
+    small = {"list": lambda _: [{"longSize": "?"}]}
+    assert check("placeOrder", {"orders": [SMALL | {"ordSide": "SELL"}]}, **small)[0] == []
 
 
 def test_the_position_is_that_of_the_vault_or_the_account() -> None:
@@ -195,9 +209,7 @@ def test_a_price_is_kept_for_a_minute_for_orders_far_above_the_minimum() -> None
             "product-meta": lambda _: PRODUCTS,
             "last": lambda query: (calls.append(query), [{"close": "1000"}])[1],
         }
-        flow = made.check(
-            ACTIONS["placeOrder"], {"type": "placeOrder", "orders": [MARKET | {"ordQty": quantity}]}, None
-        )
+        flow = made.check(decode({"type": "placeOrder", "orders": [MARKET | {"ordQty": quantity}]}), None)
         ask(flow, now_ms, **routes)
         return len(calls)
 

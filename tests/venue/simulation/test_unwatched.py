@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
@@ -83,7 +84,7 @@ def read_the_events(core: Core) -> None:
 
 def _order(core: Core, **item: str) -> None:
     usual = {"symbolCode": 1, "ordQty": "0.002", "ordType": "LIMIT", "ordSide": "BUY", "timeInForce": "GTC"}
-    place(core, ActionContext(core.account("0x" + "aa" * 20)), usual | item)
+    place(core, ActionContext(core.account("0x" + "aa" * 20)), OrderItem.recall(usual | item))
     core.run_hooks()
 
 

@@ -12,6 +12,7 @@ from tests.test_checks import odd_product
 from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis
@@ -77,7 +78,11 @@ def venue_core() -> Core:
         for side, price in (("BUY", middle - 3), ("SELL", middle + 3)):
             quantity = product.quantity_text(-(-20 * product.min_value // (price * product.unit)))
             item = {"symbolCode": code, "ordPx": product.price_text(price), "ordQty": quantity}
-            place(core, ActionContext(maker), item | {"ordType": "LIMIT", "ordSide": side, "timeInForce": "GTC"})
+            place(
+                core,
+                ActionContext(maker),
+                OrderItem.recall(item | {"ordType": "LIMIT", "ordSide": side, "timeInForce": "GTC"}),
+            )
     return core
 
 
@@ -103,7 +108,7 @@ def test_checks_and_venue_agree_on_every_order(
     product = core.products[item["symbolCode"]]
     failures = checks.check_order(product, item, **references(core, product))
     try:
-        place(core, ActionContext(core.account(WHO)), item)
+        place(core, ActionContext(core.account(WHO)), OrderItem.recall(item))
         refusal = None
     except Refused as caught:
         refusal = caught

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
+from toolkit.protocol.orders.items import OrderItem
 from toolkit.venue.engine.commands import ActionContext, Advance, Refused, TxCode
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.trading.placing import Item, reject_item
+from toolkit.venue.trading.placing import reject_item
 
 
 @pytest.fixture
@@ -647,7 +648,8 @@ def test_older_orders_of_either_side_lose_their_cover_to_the_rest_of_a_flip(
 
 
 def test_orders_that_are_refused_as_a_whole_are_recorded_each_with_the_reason(floor: Floor) -> None:
-    items: list[Item] = [item("BUY 0.001 at 59000.0 id 5"), item("SELL 0.002"), item("BUY 1 at 1", symbolCode=99)]
+    wire = [item("BUY 0.001 at 59000.0 id 5"), item("SELL 0.002"), item("BUY 1 at 1", symbolCode=99)]
+    items = [OrderItem.recall(each) for each in wire]
     context = ActionContext(floor.account(ADA), ADA, 0, floor.core.state.time, "0x")
     for each in items:
         reject_item(floor.core, context, each, Refused(TxCode.PAUSED, "not now"))

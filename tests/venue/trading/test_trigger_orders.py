@@ -6,6 +6,8 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
 from tests.venue.play import BTC, ETH, Play
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW
@@ -128,7 +130,7 @@ def test_post_only_rests_when_triggered_unless_an_offer_meets_it(
     """The other side of the book is empty, or its best price is so many ticks beyond the order's."""
     floor = Floor()
     made = item(f"{side} 0.002 at {trigger} POST_ONLY when {trigger}") | {"ordType": "STOP_LIMIT"}
-    order = place(floor.core, context(floor, CYD, BUILDER), made)
+    order = place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
     if distance is not None:
         beyond = trigger * 10 + distance * (1 if side == "BUY" else -1)
         floor.order(BOB, f"{other} 0.002 at {floor.product.price_text(beyond)}")
@@ -660,7 +662,7 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
     made = item(text)
     made["ordType"] = next(word for word in words if "STOP" in word or "TAKE" in word)
     floor.core.account("0x" + "bb" * 20)
-    order = place(floor.core, context(floor, CYD, BUILDER, 100_000), made)
+    order = place(floor.core, context(floor, CYD, BUILDER, 100_000), OrderItem.recall(made))
     floor.watch.check()
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
     floor.order(ADA, "SELL 0.003 at 61001.0")
@@ -677,7 +679,7 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
 def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_reason(floor: Floor) -> None:
     made = item("BUY 20 GTC when 61000") | {"ordType": "STOP_MARKET"}
     ledger.withdraw(floor.core, floor.account(CYD), floor.account(CYD).balance - 10**9)
-    order = place(floor.core, context(floor, CYD, BUILDER), made)
+    order = place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED", "a waiting trigger holds no margin"
     floor.core.state.markets[1].last = 610_000
     floor.core.run_hooks()
@@ -688,7 +690,11 @@ def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_r
 def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
     main = item("BUY 0.002 at 61500.0 when 61000", "reduceOnly") | {"ordType": "STOP_LIMIT"}
     take = item("SELL 0.002 TP when 62000", "reduceOnly")
-    answer = place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": [main, take]})
+    answer = place_bracket(
+        floor.core,
+        context(floor, CYD, BUILDER),
+        OrderAction.recall({"type": "placeBracketOrder", "orders": [main, take]}),
+    )
     main_id, take_id = Floor.ids(answer)
     floor.order(ADA, "SELL 0.002 at 61001.0")
     floor.core.state.markets[1].last = 610_000
@@ -709,9 +715,17 @@ def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
     words = "is already reached: a take profit that sells triggers at the main order's price" if met else ""
     if way == "together" and met:
         with pytest.raises(Refused, match=words):
-            place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items})
+            place_bracket(
+                floor.core,
+                context(floor, CYD, BUILDER),
+                OrderAction.recall({"type": "placeBracketOrder", "orders": items}),
+            )
         return
-    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD, BUILDER), {"orders": items}))
+    ids = Floor.ids(
+        place_bracket(
+            floor.core, context(floor, CYD, BUILDER), OrderAction.recall({"type": "placeBracketOrder", "orders": items})
+        )
+    )
     if way == "later":
         answer = floor.place(CYD, f"SELL 0.002 {exit} parent {ids[0]}")
         assert (answer.code, words in answer.message) == (40230 if met else 0, True)
@@ -732,7 +746,7 @@ def test_an_exit_of_a_part_of_its_main_order_has_the_smallest_value(
 def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
     made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
     with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):
-        place(floor.core, context(floor, ADA, BUILDER), made)
+        place(floor.core, context(floor, ADA, BUILDER), OrderItem.recall(made))
 
 
 @pytest.mark.parametrize(("trigger", "met"), [("55000", True), ("61000", False)])
@@ -743,9 +757,9 @@ def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_nam
     made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
     if met:
         with pytest.raises(Refused, match="triggers at LAST_PRICE ≥ 55000, which is 60000"):
-            place(floor.core, context(floor, CYD, BUILDER), made)
+            place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
     else:
-        order = place(floor.core, context(floor, CYD, BUILDER), made)
+        order = place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
         assert (order.armed, order.group) == (True, 0)
 
 
@@ -770,7 +784,7 @@ def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: 
     floor.order(BOB, "BUY 0.010 at 60000.0")
     floor.order(CYD if held else ADA, "SELL 0.010 at 60000.0")
     made = item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"}
-    order = place(floor.core, context(floor, CYD, BUILDER), made)
+    order = place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
     answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
     assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
 

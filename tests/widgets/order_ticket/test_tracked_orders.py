@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ActionRejected, OutcomeUnknown, TimedOut
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.widgets.order_ticket.order_tracker import OrderTracker, TwapTracker
 
 D = Decimal
@@ -21,7 +22,8 @@ ORDERS = [
 
 
 def tracker() -> OrderTracker:
-    prepared: Any = SimpleNamespace(client_ids=(7, 8, 9, 10), payload={"orders": ORDERS})
+    action = OrderAction.recall({"type": "placeOrder", "orders": ORDERS})
+    prepared: Any = SimpleNamespace(client_ids=(7, 8, 9, 10), action=action)
     return OrderTracker(prepared, "BUY 2")
 
 

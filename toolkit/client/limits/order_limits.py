@@ -16,21 +16,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import cast
 
 from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
 from ...protocol.enums import ENUMS
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, Side
+from ...protocol.orders.order_actions import AnyAction, OrderAction
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
-from ..orders.pretrade import ORDER_ACTIONS, PreTradeChecks, reduces
+from ..orders.pretrade import PreTradeChecks
 from ..reads.reading import Reader, Row, amount, is_hedged, read_rows
 from .losses import Losses
-
-if TYPE_CHECKING:
-    from ...products import Product
 
 
 @dataclass(eq=False)
@@ -117,13 +117,15 @@ class OrderLimits:
             text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
-    def record(self, intent: Intent) -> Flow[None]:
+    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Record an intent, if its orders may be sent.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
 
         Raises
         ------
@@ -132,29 +134,32 @@ class OrderLimits:
         NotSent
             If that can't be found out.
         """
-        yield from self._passed(intent, lambda: self.ledger.record(intent))
+        yield from self._passed(intent, action, lambda: self.ledger.record(intent))
 
-    def check(self, intent: Intent) -> Flow[None]:
+    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Raise as `record` does, and record nothing.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
         """
-        yield from self._passed(intent, None)
+        yield from self._passed(intent, action, None)
 
-    def _passed(self, intent: Intent, record: Callable[[], None] | None) -> Flow[None]:
+    def _passed(self, intent: Intent, action: AnyAction, record: Callable[[], None] | None) -> Flow[None]:
         # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
-        opens = [item for item in _items(intent) if not reduces(item)]
+        placed = action.orders if isinstance(action, OrderAction) else ()
+        opens = [item for item in placed if not item.reduces]
         number, sent, now = -1, 0, 0
         try:
-            if self.limits is not None and _items(intent) and not self.stopped:
+            if self.limits is not None and placed and not self.stopped:
                 now = yield Now()
                 orders = yield from self._orders(opens)
                 with self._lock:
                     # A bracket is one order with its exits.
-                    many = 1 if "Bracket" in intent.action else len(_items(intent))
+                    many = 1 if intent.action in BRACKET_ACTIONS else len(placed)
                     self.limits.check_rate(self._sent_ms, now, many)
                     # Counted before they are sent: two threads that check simultaneously must not both pass.
                     self._sent_ms.extend([now] * many)
@@ -165,7 +170,7 @@ class OrderLimits:
                     number = next(self._numbers)
                     self._reserved[number] = (_owned_by(intent), orders)
                 if opens:
-                    yield from self._check_orders(self.limits, intent, number, now)
+                    yield from self._check_orders(self.limits, intent, action, number, now)
             with self._lock:
                 # Under the lock: an order is recorded before the switch is on, and then stopped by it, or refused.
                 if opens:
@@ -183,7 +188,7 @@ class OrderLimits:
                     for _ in range(sent):  # it was not sent
                         self._sent_ms.remove(now)
 
-    def _check_orders(self, limits: Limits, intent: Intent, number: int, now: int) -> Flow[None]:
+    def _check_orders(self, limits: Limits, intent: Intent, action: AnyAction, number: int, now: int) -> Flow[None]:
         # It costs two queries, so it is asked only where a limit needs it.
         if limits.max_loss is not None or limits.max_daily_loss is not None:
             limits.check_loss(*(yield from self._losses.read(now)))
@@ -213,22 +218,22 @@ class OrderLimits:
         # An order that is open as it was requested, or replaced, counts with what is left of it.
         known = {str(row.get("clOrdId")): row for row in rows}
 
-        def is_open(item: Row) -> bool:
-            row = known.get(str(item.get("clOrdId")))
-            return row is not None and is_same_order(row, item) and amount(row, "qty") == amount(item, "ordQty")
+        def is_open(item: OrderItem) -> bool:
+            row = known.get(str(item.cl_ord_id))
+            return row is not None and is_same_order(row, item) and amount(row, "qty") == Decimal(item.quantity)
 
-        sending = [item for one in intents for item in _items(one) if not reduces(item) and not is_open(item)]
+        sending = [item for one in intents for item in _items(one) if not item.reduces and not is_open(item)]
         rest((yield from self._orders(sending)))
-        replaced = intent.payload if intent.action == "replaceOrder" else {}
+        replaced = action if isinstance(action, OrderAction) and action.type == ActionType.REPLACE else None
         for row in rows:
-            if _names(replaced, row):
+            if replaced is not None and _names(replaced, row):
                 # The new quantity holds what is filled already; that is in the position.
                 left = Decimal(orders[0].quantity) - amount(row, "filledQty")
                 orders = [replace(orders[0], quantity=f"{max(left, Decimal(0)):f}")]
             elif str(row.get("reduceOnly") or "0") in ("0", "NONE"):
                 product = yield from self.checks.catalogue.find(int(row["symbol"]))
                 side = ENUMS["order_side"].text(row.get("side"))
-                rest([_order(product, {"ordSide": side, "ordQty": str(row.get("leaveQty"))})])
+                rest([Order(product.symbol, cast(Side, side), str(row.get("leaveQty")))])
         prices: dict[str, Decimal] = {}
         # A product without a row takes the account's mode, which is one for all products.
         hedge = next((book.hedge for book in books.values()), None)  # the account's mode, of any of its rows
@@ -260,35 +265,32 @@ class OrderLimits:
             books[product.symbol] = Book(product.step_size, is_hedged(row), longs, shorts, covers=False)
         return books
 
-    def _orders(self, items: Iterable[Row]) -> Flow[list[Order]]:
+    def _orders(self, items: Iterable[OrderItem]) -> Flow[list[Order]]:
         made = []
         for item in items:
-            made.append(_order((yield from self.checks.catalogue.find(int(item["symbolCode"]))), item))
+            product = yield from self.checks.catalogue.find(item.product)
+            made.append(Order(product.symbol, item.side, item.quantity))
         return made
 
 
-def _items(intent: Intent) -> list[Row]:
-    """Return the orders that an action places, in wire names."""
-    payload = intent.payload
-    if intent.action not in ORDER_ACTIONS:
-        return []
-    return list(payload.get("orders") or [payload.get("order") or payload])
+def _items(intent: Intent) -> tuple[OrderItem, ...]:
+    """Return the orders that an action places."""
+    asked = intent.asked
+    return asked.orders if isinstance(asked, OrderAction) else ()
 
 
 def _owned_by(intent: Intent) -> str:
     """Return whose orders an action places: the account's, a vault's, or those of the trader of a builder's agent."""
-    agent = intent.signer if "builder" in intent.payload else None
+    agent = None if intent.builder is None else intent.signer
     return (intent.vault_address or agent or intent.account).lower()
 
 
-def _order(product: Product, item: Row) -> Order:
-    return Order(product.symbol, item["ordSide"], str(item["ordQty"]))
-
-
-def _names(replaced: Row, row: Row) -> bool:
+def _names(replaced: OrderAction, row: Row) -> bool:
     """Return whether a replacement names this order: by the venue's id, else by the client id."""
-    name = "ordId" if replaced.get("ordId") else "clOrdId"
-    return bool(replaced.get(name)) and str(replaced[name]) == str(row.get(name))
+    if replaced.order_id:
+        return str(replaced.order_id) == str(row.get("ordId"))
+    client_id = replaced.orders[0].cl_ord_id
+    return bool(client_id) and str(client_id) == str(row.get("clOrdId"))
 
 
 def _price(prices: Mapping[str, Decimal], symbol: str) -> Decimal:

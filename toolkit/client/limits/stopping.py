@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
 from ...protocol.enums import ENUMS
+from ...protocol.orders.names import ORDER_ACTIONS
 from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
-from ..orders.pretrade import ORDER_ACTIONS
 from ..parent_orders.plan import RUNNING
 from ..reads.reading import Row, amount, is_hedged, read_rows
 from .order_limits import OrderLimits

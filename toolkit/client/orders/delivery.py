@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ... import errors
 from ...environments import Environment
 from ...guards import check_process
-from ...protocol.actions import Action, declaration
+from ...protocol.actions import ACTIONS, Action, declaration, decode
+from ...protocol.orders.names import ActionType
+from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction, as_written
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
@@ -42,6 +44,7 @@ from .receipts import UNSET, Receipt, Unset, receipt
 from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
+    from ...protocol.envelope import Unsigned
     from ...protocol.signing import Explained, PrivateKey
     from ...wallet import Role, Wallet
     from ..io.nonce_sources import NonceSource
@@ -53,6 +56,8 @@ WITHDRAW_EXPIRY_MS = 3_600_000
 SETTLE_SECONDS = 5.0
 """Default time that a call waits for the execution of what the venue has answered as submitted."""
 
+Given = AnyAction | Mapping[str, Any]
+"""An action: typed, with its fields checked where it was made, or in wire names, which are checked here."""
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
 
@@ -71,16 +76,12 @@ class Prepared:
         Address of the key that will sign.
     role : {"agent", "master"}
         Which key that is.
+    action : AnyAction
+        The action, with client ids.
     payload : mapping
-        The action in wire names, with client ids.
-    nonce : int
-        Nonce, Unix ms.
-    expiry_after : int or None
-        Unix ms after which the venue refuses it, None for never.
-    vault_address : str or None
-        Vault to act for, None for the account.
-    client_ids : tuple of int
-        Client ids of its orders.
+        The same in wire names, as it will be sent.
+    content : Unsigned
+        What its signature will cover.
     created : int
         When it was made, Unix ms.
     """
@@ -89,18 +90,36 @@ class Prepared:
     account: str
     signer: str
     role: Role
+    action: AnyAction
     payload: Mapping[str, Any]
-    nonce: int
-    expiry_after: int | None
-    vault_address: str | None
-    client_ids: tuple[int, ...]
+    content: Unsigned
     created: int
+
+    @property
+    def nonce(self) -> int:
+        """Nonce, Unix ms."""
+        return self.content.nonce
+
+    @property
+    def expiry_after(self) -> int | None:
+        """Unix ms after which the venue refuses it, None for never."""
+        return self.content.expiry_after
+
+    @property
+    def vault_address(self) -> str | None:
+        """Vault to act for, None for the account."""
+        return self.content.vault_address
+
+    @property
+    def client_ids(self) -> tuple[int, ...]:
+        """Client ids of its orders."""
+        return self.action.client_ids if isinstance(self.action, OrderAction) else ()
 
     def explain(self) -> Explained:
         """Return every step from the action to the digest that will be signed."""
         from ...protocol import signing
 
-        return signing.explain(self.payload, self.environment.chain, self.nonce, self.expiry_after, self.vault_address)
+        return signing.explain_content(self.content, self.environment.chain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +163,15 @@ def _current_task() -> asyncio.Task[Any] | None:
 class Gate(Protocol):
     """The part of its session's limits that a Delivery uses. See `client.limits.order_limits`."""
 
-    def record(self, intent: Intent) -> Flow[None]:
+    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Record an intent whose orders may be sent.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
 
         Raises
         ------
@@ -158,13 +179,15 @@ class Gate(Protocol):
             For others, of which nothing is recorded.
         """
 
-    def check(self, intent: Intent) -> Flow[None]:
+    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
         """Raise as `record` does, and record nothing.
 
         Parameters
         ----------
         intent : Intent
             Intent of the request.
+        action : AnyAction
+            Action of the request.
         """
 
     def check_running(self, what: str) -> None:
@@ -222,7 +245,7 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
-    check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
+    check: Callable[[AnyAction, str | None], Flow[None]] | None = None
     """Raises CheckFailed for an action that breaks a pre-trade rule. Its last argument is the vault."""
     limits: Gate | None = None
     """Limits and kill switch: each order passes it before it is recorded."""
@@ -238,14 +261,14 @@ class Delivery:
         self._reconciler = Reconciler(self.ledger, self.settle_timeout, self.clock_skew, self.environment.chain)
 
     def submit(
-        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+        self, given: Given, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Record, sign and send an action in wire names, and return the receipt of what the venue accepted.
+        """Record, sign and send an action, and return the receipt of what the venue accepted.
 
         Parameters
         ----------
-        payload : mapping
-            The action in wire names.
+        given : Given
+            The action.
         expiry_after : int or None, optional
             Unix ms after which the venue refuses it (default: in a minute where the action carries it). None: never.
         vault_address : str, optional
@@ -272,10 +295,10 @@ class Delivery:
         OutcomeUnknown
             Without a response. `resolve` settles it.
         """
-        yield from self._check(payload, vault_address)
-        self.require_confirmation(payload)
+        action = yield from self._checked(given, vault_address)
+        self.require_confirmation(given)
         began_ms: int = yield Elapsed()
-        prepared = yield from self._prepare(payload, expiry_after, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         try:
             return (yield from self._record_and_send(prepared))
         except errors.RequestExpired as error:
@@ -289,7 +312,7 @@ class Delivery:
                 raise
             if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
                 raise
-        prepared = yield from self._prepare(payload, expiry_after, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
@@ -310,14 +333,14 @@ class Delivery:
         return (yield from self._record_and_send(prepared))
 
     def prepare(
-        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+        self, given: Given, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Prepared]:
         """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
         Parameters
         ----------
-        payload : mapping
-            The action in wire names.
+        given : Given
+            The action.
         expiry_after : int or None, optional
             Unix ms after which the venue refuses it (default: in a minute). None: never.
         vault_address : str, optional
@@ -334,56 +357,59 @@ class Delivery:
         LimitReached
             If a limit refuses it.
         """
-        yield from self._check(payload, vault_address)
-        prepared = yield from self._prepare(payload, expiry_after, vault_address)
+        action = yield from self._checked(given, vault_address)
+        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         if self.limits is not None:
-            yield from self.limits.check(_intent(prepared, prepared.created))
+            yield from self.limits.check(_intent(prepared, prepared.created), prepared.action)
         return prepared
 
-    def _check(self, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
-        action = declaration(payload)
-        self.require_open(action.type)
-        self._key(action.type, role_of(action))
+    def _checked(self, given: Given, vault_address: str | None) -> Flow[AnyAction]:
+        """Return a given action as a typed one that keeps the rules of its fields and the pre-trade rules."""
+        declared = declaration(given) if isinstance(given, Mapping) else ACTIONS[given.type]
+        self.require_open(declared.type)
+        self._key(declared.type, role_of(declared))
+        # A typed action was checked where it was made, so this is the only check of the fields of either.
+        action = decode(given, "action") if isinstance(given, Mapping) else given
         if self.check is not None:
-            yield from self.check(action, payload, vault_address)
+            yield from self.check(action, vault_address)
+        return action
 
     def _prepare(
-        self, payload: Mapping[str, Any], expiry_after: int | Unset | None, vault_address: str | None
+        self, given: Given, action: AnyAction, expiry_after: int | Unset | None, vault_address: str | None
     ) -> Flow[Prepared]:
         from ...protocol import envelope
 
-        action = declaration(payload)
-        role = role_of(action)
+        declared = ACTIONS[action.type]
+        role = role_of(declared)
         key = self._key(action.type, role)
         try:
             account = yield from self.account()
         except errors.WalletError:
             # The key alone of a builder's agent, which needs no approval of the builder that the order names.
-            if "builder" not in payload:
+            if not isinstance(action, OrderAction) or action.builder is None:
                 raise
-            account = str(payload["builder"])
+            account = action.builder
         # Before the nonce: a request that waited for its turn must not carry an old one.
         yield from self.limiter.turn(action.type)
         # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
         nonce = self.nonces(key.address).next(now)
-        payload, client_ids = with_client_ids(payload, nonce)
-        if action.type == "withdraw" and "withdrawSequence" not in payload:
+        if isinstance(action, OrderAction):
+            # So that each order can be queried later. They stay below 2^53, which every JSON reader keeps exactly.
+            action = action.numbered(nonce * IDS_PER_NONCE)
+        elif isinstance(action, OtherAction):
             # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
-            payload = {**payload, "withdrawSequence": nonce // 1000}
-        expiry = self._expiry(action, expiry_after, now)
-        # By the venue's own rules, so that a broken field is found before anything is recorded.
-        envelope.read_unsigned(
-            {"action": payload, "nonce": nonce, "expiryAfter": expiry, "vaultAddress": vault_address}
-        )
-        return Prepared(
-            self.environment, account, key.address, role, payload, nonce, expiry, vault_address, client_ids, now
-        )
+            action = action.with_sequence(nonce // 1000)
+        expiry = self._expiry(declared, expiry_after, now)
+        content = envelope.unsigned(action.to_wire(), nonce, expiry, vault_address)
+        # What was given in wire names is sent as it was written. Both forms have the same signature.
+        payload = as_written(given, action) if isinstance(given, Mapping) else content.action
+        return Prepared(self.environment, account, key.address, role, action, payload, content, now)
 
     def _record_and_send(self, prepared: Prepared) -> Flow[Receipt]:
         from ...protocol import envelope, signing
 
-        action = str(prepared.payload["type"])
+        action = prepared.action.type
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = _intent(prepared, now)
@@ -394,15 +420,9 @@ class Delivery:
             if self.limits is None:
                 self.ledger.record(intent)
             else:
-                yield from self.limits.record(intent)
-            request = signing.sign(
-                prepared.payload,
-                key=key,
-                chain=prepared.environment.chain,
-                nonce=prepared.nonce,
-                expiry_after=prepared.expiry_after,
-                vault_address=prepared.vault_address,
-            )
+                yield from self.limits.record(intent, prepared.action)
+            request = signing.sign_content(prepared.content, key, prepared.environment.chain)
+            request["action"] = prepared.payload
             # The signed bytes are kept: a later copy must be identical, or it would be another request.
             body = envelope.dump(request)
             # Recorded before the first byte leaves, see `_post`.
@@ -498,7 +518,7 @@ class Delivery:
         for intent in submitted:
             own = (intent.vault_address or intent.account).lower() == owner.lower()
             # A builder's orders belong to its trader, whose feed this is not.
-            if own and intent.environment == self.environment.label and "builder" not in intent.payload:
+            if own and intent.environment == self.environment.label and intent.builder is None:
                 with suppress(errors.ToolkitError):  # another process has settled it differently
                     self._reconciler.settle_by_feed(intent, channel, items, now)
 
@@ -597,13 +617,13 @@ class Delivery:
             message = f"{what}: this session is closed, so nothing was sent. toolkit.connect(…) opens another"
             raise errors.SessionClosed(message)
 
-    def require_confirmation(self, payload: Mapping[str, Any]) -> None:
+    def require_confirmation(self, given: Given) -> None:
         """Raise LimitReached on Mainnet unless the user has confirmed, or confirms now.
 
         Parameters
         ----------
-        payload : mapping
-            The action in wire names.
+        given : Given
+            The action, or a mapping that describes it.
 
         Raises
         ------
@@ -612,6 +632,7 @@ class Delivery:
         """
         if not self.environment.is_mainnet or self.confirm is True:
             return
+        payload = given if isinstance(given, Mapping) else given.to_wire()
         if callable(self.confirm):
             if self.confirm(f"{self.environment.name}: {describe(payload)}"):
                 return
@@ -632,50 +653,26 @@ class Delivery:
             return given
         if not action.expiry:
             return None
-        return now + (WITHDRAW_EXPIRY_MS if action.type == "withdraw" else self.expiry_ms)
+        return now + (WITHDRAW_EXPIRY_MS if action.type == ActionType.WITHDRAW else self.expiry_ms)
 
 
 def _intent(prepared: Prepared, now: int) -> Intent:
+    environment, content = prepared.environment.label, prepared.content
     return Intent(
-        id=intent_id(prepared.environment.label, prepared.signer, prepared.nonce),
-        environment=prepared.environment.label,
+        id=intent_id(environment, prepared.signer, content.nonce),
+        environment=environment,
         account=prepared.account,
         signer=prepared.signer,
-        action=str(prepared.payload["type"]),
-        nonce=prepared.nonce,
-        expiry_after=prepared.expiry_after,
-        vault_address=prepared.vault_address,
+        action=str(prepared.action.type),
+        nonce=content.nonce,
+        expiry_after=content.expiry_after,
+        vault_address=content.vault_address,
         client_ids=prepared.client_ids,
         payload=prepared.payload,
         payload_hash=payload_hash(prepared.payload),
         created=now,
         updated=now,
     )
-
-
-def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """Return the payload with a clOrdId in every order it places, and those ids.
-
-    Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be queried later. They
-    stay below 2^53, which every JSON reader keeps exactly.
-
-    Parameters
-    ----------
-    payload : mapping
-        The action in wire names.
-    nonce : int
-        Nonce of the action.
-    """
-    name = "order" if payload.get("type") == "placeBuilderOrder" else "orders"
-    given = [payload.get(name)] if name == "order" else payload.get(name)
-    if not isinstance(given, list | tuple) or not all(isinstance(item, Mapping) for item in given):
-        return dict(payload), ()
-    # A client id that the user gave is kept: it is how they find the order again.
-    items = [
-        dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + position}
-        for position, item in enumerate(given)
-    ]
-    return {**payload, name: items[0] if name == "order" else items}, tuple(item["clOrdId"] for item in items)
 
 
 def role_of(action: Action) -> Role:

@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from ...errors import ToolkitError
+from ...protocol.orders.order_actions import AnyAction, OrderAction, recall
 from ...protocol.reads.rows import TIME
 
 if TYPE_CHECKING:
@@ -129,6 +130,17 @@ class Intent:
     def resend_until(self) -> int:
         """Until when `resolve` sends the bytes again where the venue doesn't have them (Unix ms): they expire then."""
         return self.expiry_after or self.created + SAFE_RESEND_MS
+
+    @property
+    def asked(self) -> AnyAction:
+        """The action of the request."""
+        return recall({"type": self.action, **self.payload})
+
+    @property
+    def builder(self) -> str | None:
+        """Address of the builder whose order it is, None for other requests."""
+        asked = self.asked
+        return asked.builder if isinstance(asked, OrderAction) else None
 
     @property
     def settled(self) -> bool:

@@ -15,11 +15,14 @@ from ... import errors
 from ...environments import VERIFYING_CONTRACT
 from ...numerals import Timeout, plain_text, wait_seconds
 from ...orders import Order
+from ...protocol.orders.items import CancelItem, OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, BUILDER_ACTIONS, ActionType, OrderField
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
-from .delivery import Delivery
+from .delivery import Delivery, Given
 from .intents import OPEN, IntentState
 from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, credited_address, is_same_order, owner_of
 from .receipts import (
@@ -169,20 +172,20 @@ class OrderCalls:
             errors.warn(f"{CLAIM}: {made.note}")
 
     def submit(
-        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+        self, given: Given, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
     ) -> Flow[Receipt]:
-        """Send an action in wire names. See Delivery.submit.
+        """Send an action. See Delivery.submit.
 
         Parameters
         ----------
-        payload : mapping
-            The action in wire names.
+        given : Given
+            The action.
         expiry_after : int or None, optional
             Unix ms after which the venue refuses it (default: in a minute). None: never.
         vault_address : str, optional
             Address of the vault to act for (default: the account).
         """
-        return (yield from self.live(self._delivery.submit(payload, expiry_after, vault_address)))
+        return (yield from self.live(self._delivery.submit(given, expiry_after, vault_address)))
 
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
@@ -229,9 +232,9 @@ class OrderCalls:
         refused = str(row.get("status")) == REJECTED
         result = ItemResult(parse_id(row.get("clOrdId")), parse_id(row.get("ordId")), int(refused), "")
         state = IntentState.REJECTED if refused else IntentState.ACCEPTED
-        item = {"symbolCode": int(row["symbol"]), "ordQty": str(row.get("qty") or "0")}
-        made = Receipt("placeOrder", state, 0, "", "", results=(result,), items=(item,), owner=vault, rows={0: row})
-        return self.bind(made)
+        item = {OrderField.PRODUCT.value: int(row["symbol"]), OrderField.QUANTITY.value: str(row.get("qty") or "0")}
+        found: dict[str, Any] = {"results": (result,), "items": (item,), "owner": vault, "rows": {0: row}}
+        return self.bind(Receipt(ActionType.PLACE.value, state, 0, "", "", **found))
 
     @bounded
     def refresh(self, made: Receipt, positions: Iterable[int] | None = None) -> Flow[None]:
@@ -254,7 +257,7 @@ class OrderCalls:
             if result is None or (made.state not in OPEN and not result.accepted) or made.has_ended(at):
                 continue
             try:
-                row = yield from self._row(made, made.items[at], result)
+                row = yield from self._row(made, OrderItem.recall(made.items[at]), result)
             except errors.NotServed:
                 return  # a venue without this query shows no order, so its state stays that of the request
             if row is not None:
@@ -263,9 +266,9 @@ class OrderCalls:
                     known = replace(result, order_id=parse_id(row.get("ordId")))
                     made.results = (*made.results[:at], known, *made.results[at + 1 :])
 
-    def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Row | None]:
+    def _row(self, made: Receipt, item: OrderItem, result: ItemResult) -> Flow[Row | None]:
         owner = made.owner
-        if "Builder" in made.action:
+        if made.action in BUILDER_ACTIONS:
             owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
         owner = owner or (yield from self._account())
         name, member, number = _named(result)
@@ -325,9 +328,9 @@ class OrderCalls:
             Receipt of a request of this session.
         """
         cancels = yield from self.cancels_of(made)
-        return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
+        return (yield from self.submit(CancelOrders(tuple(cancels)), vault_address=made.owner))
 
-    def cancels_of(self, made: Receipt) -> Flow[list[dict[str, Any]]]:
+    def cancels_of(self, made: Receipt) -> Flow[list[CancelItem]]:
         """Return the cancels of a receipt's orders. For a bracket, return those of its open orders.
 
         Parameters
@@ -337,16 +340,16 @@ class OrderCalls:
         """
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
-        if "Bracket" in made.action:
+        if made.action in BRACKET_ACTIONS:
             # With the entry the venue cancels the others; once the entry is filled, they are cancelled separately.
             yield from self.refresh(made)
             still_open = [at for at in wanted if not made.has_ended(at)]
             wanted = [0] if 0 in still_open or not still_open else still_open
         if not wanted:
             raise errors.InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
-        return [cancel_item(int(pairs[at][0]["symbolCode"]), pairs[at][1]) for at in wanted]
+        return [cancel_item(OrderItem.recall(pairs[at][0]).product, pairs[at][1]) for at in wanted]
 
-    def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
+    def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[CancelItem]]:
         """Return the cancels of what `session.cancel` takes.
 
         Parameters
@@ -369,7 +372,7 @@ class OrderCalls:
         given = [] if what is None else list(rows()) if rows else [what] if one else list(what)
         if rows:  # the exits of a bracket before its entry, with which the venue would cancel them
             given.sort(key=lambda row: not getattr(row, "parent_order_id", 0))
-        made: list[dict[str, Any]] = []
+        made: list[CancelItem] = []
         for item in given:
             if isinstance(item, Receipt):
                 made += yield from self.cancels_of(item)
@@ -383,7 +386,7 @@ class OrderCalls:
             raise errors.InputError("there is no order to cancel", field="what", rule="minimum", value=0)
         return made
 
-    def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[dict[str, Any]]:
+    def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[CancelItem]:
         symbol = ref.symbol if symbol is None else symbol
         if symbol is not None:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
@@ -429,8 +432,7 @@ class OrderCalls:
         # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
         for each in sorted({int(row["symbol"]) for row in opening.values()}) if code is None else (code,):
             for triggers in (True, False) if conditional is None else (conditional,):
-                payload = {"type": "cancelAll", "symbolCode": each, "conditionalOrder": triggers}
-                receipts.append((yield from self.submit(payload, vault_address=vault)))
+                receipts.append((yield from self.submit(CancelAll(each, triggers), vault_address=vault)))
                 if not triggers:
                     accepted = {result.order_id for result in receipts[-1].results if result.accepted}
                     triggered |= waiting & accepted
@@ -446,8 +448,8 @@ class OrderCalls:
                 for at in range(0, len(cancels), BATCH):
                     # Some may have ended meanwhile; the next read shows whether all have.
                     with suppress(errors.ActionRejected, errors.OutcomeUnknown):
-                        payload = {"type": "cancelOrder", "cancels": cancels[at : at + BATCH]}
-                        receipts.append((yield from self.submit(payload, vault_address=vault)))
+                        request = CancelOrders(tuple(cancels[at : at + BATCH]))
+                        receipts.append((yield from self.submit(request, vault_address=vault)))
             random_float: float = yield RandomFloat()
             yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
         else:
@@ -508,15 +510,13 @@ class OrderCalls:
             raise errors.InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
         product = yield from self._catalogue.find(new.symbol)
-        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
-        if ref.order_id:
-            payload["ordId"] = ref.order_id
-        elif new.cl_ord_id in (None, ref.cl_ord_id):
-            payload["clOrdId"] = ref.cl_ord_id
-        else:
+        if not ref.order_id and new.cl_ord_id in (None, ref.cl_ord_id):
+            new = replace(new, cl_ord_id=ref.cl_ord_id)
+        elif not ref.order_id:
             what = "the order to replace is named by its client id, so the new one keeps it. Leave cl_ord_id out"
             raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
-        return (yield from self.submit(payload, expiry_after, vault_address))
+        action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], ref.order_id)
+        return (yield from self.submit(action, expiry_after, vault_address))
 
     @bounded
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
@@ -560,7 +560,7 @@ def _is_own(row: Mapping[str, Any], result: ItemResult) -> bool:
     return not result.cl_ord_id or parse_id(row.get("clOrdId")) in (None, 0, result.cl_ord_id)
 
 
-def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
+def cancel_item(code: int, order: OrderRef | ItemResult) -> CancelItem:
     """Return one item of cancelOrder: by the venue's id, else by the client id.
 
     Parameters
@@ -570,8 +570,7 @@ def cancel_item(code: int, order: OrderRef | ItemResult) -> dict[str, Any]:
     order : OrderRef or ItemResult
         The order, by its ids.
     """
-    _, name, number = _named(order)
-    return {"symbolCode": str(code), name: str(number)}
+    return CancelItem(code, order.order_id) if order.order_id else CancelItem(code, None, order.cl_ord_id)
 
 
 def _order(value: object) -> OrderRef:

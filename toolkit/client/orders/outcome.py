@@ -15,13 +15,16 @@ from typing import Any
 from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import is_address
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ORDER_ACTIONS, ActionType
+from ...protocol.orders.order_actions import OrderAction, named_orders
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
 from ..io.transport import NO_RETRY, Retry, read
 from .intents import Intent, Proof, has_fresh_ids
 from .receipts import parse_id, parse_tx_code
 
-CLAIM = "faucetClaim"
+CLAIM = ActionType.CLAIM.value
 _CREDITED = ("address", "account", "user", "userAddr")
 """Members of a claim's answer that may name the address that it credits. The local venue names it as the first."""
 _DONE = ("SUCCESS", "FAILED")
@@ -271,7 +274,7 @@ def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Proof | Missing]:
     owner = (yield from owner_of(intent)) if intent.client_ids else None
     if owner is None:
         return Missing(certain=False)
-    asked = list(zip(_orders(intent.payload), intent.client_ids, strict=True))
+    asked = list(zip(_orders(intent), intent.client_ids, strict=True))
     known: dict[int, dict[str, Any]] = {}
     # Once one of them shows that the request was executed, those that were asked for before are asked for again.
     for _ in range(2):
@@ -322,10 +325,10 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
         if _named(row, intent) and _is_done(row):
             code, message, data = _shown(row)
             # Of several orders or cancels under a code some may stand.
-            if (code and len(asked_items(intent)) == 1) or intent.action not in _ORDER_ACTIONS:
+            if (code and len(named_orders(intent.asked)) == 1) or intent.action not in _ORDER_ACTIONS:
                 return _settled(code, message, data, _results(intent, [], code, message))
     results = []
-    for item, cl_ord_id in zip(_orders(intent.payload) if intent.client_ids else [], intent.client_ids, strict=True):
+    for item, cl_ord_id in zip(_orders(intent) if intent.client_ids else (), intent.client_ids, strict=True):
         owner = intent.vault_address or intent.account
         # A message of userEvent names its account once, for all of its events.
         echo = {"userAddr": owner} if channel == ACCOUNT_EVENTS else {}
@@ -351,7 +354,7 @@ def _account_events(items: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[st
     return found["perpOrder"], found["actionAck"]
 
 
-def _find_order(intent: Intent, owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any] | Missing]:
+def _find_order(intent: Intent, owner: str, item: OrderItem, cl_ord_id: int) -> Flow[dict[str, Any] | Missing]:
     """Return one entry of `results`. A venue may keep no state of an order that it refused: the events show it."""
     query = {"userAddr": owner, "clientOrderId": str(cl_ord_id)}
     certain = True
@@ -378,12 +381,12 @@ def _echoes(row: Mapping[str, Any], owner: str, cl_ord_id: int) -> bool:
     return str(row.get("userAddr")).lower() == owner.lower() and parse_id(row.get("clOrdId")) == cl_ord_id
 
 
-def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def _agrees(row: Mapping[str, Any], item: OrderItem) -> bool:
     """Return whether side, quantity and limit price of a row, where it has them, are the request's."""
     if not _same_side(row, item):
         return False
-    limit = item.get("ordType") == "LIMIT" and not item.get("triggerPx")
-    pairs = [(item.get("ordQty"), ("qty", "ordQty")), (item.get("ordPx") if limit else None, ("price", "ordPx"))]
+    limit = item.type == "LIMIT" and not item.trigger_price
+    pairs = [(item.quantity, ("qty", "ordQty")), (item.price if limit else None, ("price", "ordPx"))]
     try:
         return all(
             Decimal(str(row[name])) == Decimal(str(asked))
@@ -396,27 +399,28 @@ def _agrees(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
         return False
 
 
-def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def is_same_order(row: Mapping[str, Any], item: OrderItem) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account.
 
     Parameters
     ----------
     row : mapping
-        An order as the venue shows it.
-    item : mapping
-        The order of the request. Both in wire names.
+        An order as the venue shows it, in wire names.
+    item : OrderItem
+        The order of the request.
     """
-    same_product = "symbol" not in row or parse_id(row["symbol"]) == parse_id(item.get("symbolCode"))
+    same_product = "symbol" not in row or parse_id(row["symbol"]) == parse_id(item.product)
     return same_product and _same_side(row, item)
 
 
-def _same_side(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def _same_side(row: Mapping[str, Any], item: OrderItem) -> bool:
     side = row.get("side", row.get("ordSide"))
-    return side is None or ENUMS["order_side"].text(side) == str(item.get("ordSide"))
+    return side is None or ENUMS["order_side"].text(side) == str(item.side)
 
 
-def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [payload["order"]] if "order" in payload else list(payload["orders"])
+def _orders(intent: Intent) -> tuple[OrderItem, ...]:
+    asked = intent.asked
+    return asked.orders if isinstance(asked, OrderAction) else ()
 
 
 def owner_of(intent: Intent) -> Flow[str | None]:
@@ -427,9 +431,9 @@ def owner_of(intent: Intent) -> Flow[str | None]:
     intent : Intent
         Intent of the request.
     """
-    if intent.vault_address or "builder" not in intent.payload:
+    if intent.vault_address or intent.builder is None:
         return intent.vault_address or intent.account
-    query = {"builder": str(intent.payload["builder"]), "agent": intent.signer}
+    query = {"builder": intent.builder, "agent": intent.signer}
     for row in (yield from _rows("builder_agents", **query))[0]:
         if row.get("wallet"):
             return str(row["wallet"])
@@ -481,7 +485,7 @@ def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Proof | Missing]:
         events = yield from _events_of(owner, row)
         if code and len(intent.client_ids) > 1 and "Bracket" not in intent.action:
             # Some of the orders may stand, so each must show itself.
-            if not all(_own(item, events) for item in asked_items(intent)):
+            if not all(_own(*asked, events) for asked in named_orders(intent.asked)):
                 return (yield from _find_orders(intent, in_part=False))
     return _settled(code, message, data, _results(intent, events, code, message))
 
@@ -502,10 +506,7 @@ def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
     return code, message, {**shown, "txHash": row.get("txHash"), "txCode": code, "txMsg": message}
 
 
-_ORDER_ACTIONS = frozenset(
-    {"placeOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder", "replaceOrder", "cancelOrder"}
-    | {"cancelAll"}
-)
+_ORDER_ACTIONS = ORDER_ACTIONS | {ActionType.CANCEL, ActionType.CANCEL_ALL}
 
 
 def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
@@ -528,12 +529,12 @@ def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any
 
 def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message: str) -> list[dict[str, Any]]:
     """Return the result of each order or cancel of a request. Without an event it is that of the transaction."""
-    if intent.action == "cancelAll":
+    if intent.action == ActionType.CANCEL_ALL:
         ended = [event for event in reversed(events) if str(event.get("execStatus")) == "CANCELED"]
         return [_result(parse_id(event.get("clOrdId")) or 0, event, 0, "success") for event in ended]
     results = []
-    for item in asked_items(intent):
-        named, own = _ids_of(item), _own(item, events)
+    for named, item in named_orders(intent.asked):
+        own = _own(named, item, events)
         refused = next((event for event in own if str(event.get("execStatus")) == "REJECTED"), None)
         if refused is not None or (code and not own):
             text = str((refused or {}).get("reason") or message)
@@ -543,25 +544,7 @@ def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message
     return results
 
 
-def _ids_of(item: Mapping[str, Any]) -> dict[str, int]:
-    return {name: number for name in ("clOrdId", "ordId") if (number := parse_id(item.get(name))) is not None}
-
-
-def _own(item: Mapping[str, Any], events: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _own(named: Mapping[str, int], item: OrderItem | None, events: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the events of an order or cancel that a request named."""
-    named = _ids_of(item)
     own = [event for event in events if any(parse_id(event.get(name)) == named[name] for name in named)]
-    return [event for event in own if "ordSide" not in item or _agrees(event, item)]
-
-
-def asked_items(intent: Intent) -> list[Mapping[str, Any]]:
-    """Return the orders or cancels of a request, in wire names.
-
-    Parameters
-    ----------
-    intent : Intent
-        Intent of the request.
-    """
-    payload = intent.payload
-    single = [payload["order"]] if "order" in payload else [payload] if intent.action == "replaceOrder" else []
-    return list(payload.get("orders") or payload.get("cancels") or single)
+    return [event for event in own if item is None or _agrees(event, item)]

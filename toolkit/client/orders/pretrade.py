@@ -6,25 +6,23 @@ price, the position) are read from the venue. A rule whose figure can't be read 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import Any
 
 from ...checks import Failure, check_leverage, check_order, check_withdrawal
-from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
+from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ActionType, ProductRule
+from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
-from ..reads.reading import Catalogue, Row, fetch_rows, is_hedged
+from ..reads.reading import Catalogue, Row, amount, fetch_rows, is_hedged
 
-if TYPE_CHECKING:
-    from ...protocol.actions import Action
-
-ORDER_ACTIONS = frozenset(
-    ("placeOrder", "placeBracketOrder", "replaceOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
-)
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
 _OPEN = ("NEW", "PARTIALLY_FILLED")
@@ -50,15 +48,13 @@ class PreTradeChecks:
     _prices: dict[int, tuple[int, Decimal]] = field(default_factory=dict)
     """Product code → (the venue's time of the read in ms, last price)."""
 
-    def check(self, action: Action, payload: Mapping[str, Any], vault: str | None) -> Flow[None]:
-        """Raise CheckFailed for every rule that the action breaks, MalformedRequest for a broken field.
+    def check(self, action: AnyAction, vault: str | None) -> Flow[None]:
+        """Raise CheckFailed for every rule that the action breaks.
 
         Parameters
         ----------
-        action : Action
-            Declaration of the action.
-        payload : mapping
-            The action in wire names.
+        action : AnyAction
+            The action. Its fields are checked already.
         vault : str or None
             Address of the vault, None for the account.
 
@@ -66,52 +62,53 @@ class PreTradeChecks:
         ------
         CheckFailed
             For every rule that the action breaks.
-        MalformedRequest
-            For a broken field.
         """
         failures: list[Failure] = []
-        if action.type == "setLeverage":
-            failures = yield from self._leverage(action.check(payload, "action"), vault)
-        elif action.type == "withdraw":
-            failures = check_withdrawal(Decimal(action.check(payload, "action")["amount"]))
-        elif action.type in ORDER_ACTIONS:
-            checked = action.check(payload, "action")
-            items = checked.get("orders") or [checked.get("order") or checked]
+        if isinstance(action, OrderAction):
             entry = None
-            for item in items:
+            for item in action.orders:
                 failures += yield from self._order(action, item, entry, vault)
-                if action.layout.endswith("bracket"):
+                if action.is_bracket:
                     # The triggers of the exits are compared with the price at which the first order opens.
-                    entry = Decimal(items[0]["ordPx"]) or None
+                    entry = Decimal(action.orders[0].price) or None
+        elif isinstance(action, OtherAction) and action.type == ActionType.SET_LEVERAGE:
+            failures = yield from self._leverage(action.product, Decimal(action.values["leverage"]), vault)
+        elif isinstance(action, OtherAction) and action.type == ActionType.WITHDRAW:
+            failures = check_withdrawal(Decimal(action.values["amount"]))
         self.catalogue.tell_unchecked()
         if failures:
             raise CheckFailed(failures)
 
-    def _order(self, action: Action, item: Row, entry: Decimal | None, vault: str | None) -> Flow[list[Failure]]:
-        product = yield from self._product(item)
+    def _order(
+        self, action: OrderAction, item: OrderItem, entry: Decimal | None, vault: str | None
+    ) -> Flow[list[Failure]]:
+        product = yield from self._product(item.product)
         if product is None:
             return []
-        replaced = action.type == "replaceOrder"
         facts: dict[str, Any] = {
             "entry": entry,
-            "builder": action.layout.startswith("builder"),
+            "builder": action.builder is not None,
             # An exit whose trigger was met is replaced by an order without one.
-            "triggered": replaced and item.get("triggerPx") is None,
+            "triggered": action.type == ActionType.REPLACE and item.trigger_price is None,
+            "words": action.words,
         }
-        if item["ordPx"] == "0" and not item.get("triggerPx") and not reduces(item):
-            facts["last"] = yield from self.last_price(product, Decimal(item["ordQty"]))
+        if item.price == "0" and not item.trigger_price and not item.reduces:
+            facts["last"] = yield from self.last_price(product, Decimal(item.quantity))
         failures = check_order(product, item, **facts)
-        if any(failure.rule == "minOrderValue" for failure in failures) and not facts["builder"]:
+        if any(failure.rule == ProductRule.MIN_VALUE for failure in failures) and action.builder is None:
             # An order that closes a whole small position passes, so only now its size matters. A builder's order is
             # for a trader whom it does not name.
-            facts["cover"] = yield from self._covered(product, str(item["ordSide"]), vault)
+            try:
+                facts["cover"] = yield from self._covered(product, item.side, vault)
+            except BadAnswer:  # the venue knows the position
+                return [failure for failure in failures if failure.rule != ProductRule.MIN_VALUE]
             failures = check_order(product, item, **facts)
         return failures
 
-    def _product(self, item: Row) -> Flow[Product | None]:
-        """Return the product of an item, None where the venue does not list it or the query fails."""
+    def _product(self, code: int) -> Flow[Product | None]:
+        """Return the product of a code, None where the venue does not list it or the query fails."""
         try:
-            found = yield from self.catalogue.find(int(item["symbolCode"]))
+            found = yield from self.catalogue.find(code)
             if not found.listed:  # trading may have been paused when the list was fetched, and go on since
                 self.catalogue.forget()
                 found = yield from self.catalogue.find(found.code)
@@ -137,11 +134,11 @@ class PreTradeChecks:
         # Without a trade yet, the venue takes the mark price.
         sources = (("klines_last", candle, "close"), ("funding_rates", {"symbol": str(product.code)}, "markPx"))
         for query, values, member in sources:
-            rows = yield from self._rows(query, **values)
-            price = _number(rows[0].get(member)) if rows else Decimal(0)
-            if price > 0:
-                self._prices[product.code] = (now, price)
-                return price
+            for row in (yield from self._rows(query, **values))[:1]:
+                with suppress(BadAnswer):
+                    if (price := amount(row, member)) > 0:
+                        self._prices[product.code] = (now, price)
+                        return price
         return None
 
     def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
@@ -149,28 +146,34 @@ class PreTradeChecks:
         for row in (yield from self._owned("positions", product, vault)):
             if is_hedged(row):
                 break
-            return abs(_number(row.get("shortSize" if side == OrderSide.BUY.name else "longSize")))
+            return abs(amount(row, "shortSize" if side == OrderSide.BUY.name else "longSize"))
         return Decimal(0)
 
-    def _leverage(self, action: Row, vault: str | None) -> Flow[list[Failure]]:
-        product = yield from self._product(action)
+    def _leverage(self, code: int, leverage: Decimal, vault: str | None) -> Flow[list[Failure]]:
+        product = yield from self._product(code)
         if product is None:
             return []
-        leverage = Decimal(action["leverage"])
         failures = check_leverage(product, leverage)
         if failures or all(leverage <= (tier.max_leverage or leverage) for tier in product.tiers or ()):
             return failures
         # Between the limits of the tiers it depends on what the position and its orders could reach in one direction.
+        try:
+            return check_leverage(product, leverage, (yield from self._reach(product, vault)))
+        except BadAnswer:
+            return []
+
+    def _reach(self, product: Product, vault: str | None) -> Flow[Decimal]:
+        """Return the larger notional in USDC that the position and its open orders could reach in one direction."""
         sides = {"BUY": Decimal(0), "SELL": Decimal(0)}
         for row in (yield from self._owned("positions", product, vault)):
-            mark = _number(row.get("curMarkPx"))
-            sides = {"BUY": _number(row.get("longSize")) * mark, "SELL": abs(_number(row.get("shortSize"))) * mark}
+            mark = amount(row, "curMarkPx")
+            sides = {"BUY": amount(row, "longSize") * mark, "SELL": abs(amount(row, "shortSize")) * mark}
         for status in _OPEN:
             for row in (yield from self._owned("order_states", product, vault, status=status, pageSize="500")):
                 side = ENUMS["order_side"].text(row.get("side"))
                 if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
-                    sides[side] += _number(row.get("leaveQty")) * _number(row.get("price"))
-        return check_leverage(product, leverage, max(sides.values()))
+                    sides[side] += amount(row, "leaveQty") * amount(row, "price")
+        return max(sides.values())
 
     def _owned(self, name: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
         try:
@@ -184,23 +187,3 @@ class PreTradeChecks:
             return (yield from fetch_rows(name, self.retry, **query))
         except (ExchangeError, TransportError):
             return []
-
-
-def reduces(item: Row) -> bool:
-    """Return whether an order can only reduce a position, by its own fields.
-
-    Parameters
-    ----------
-    item : mapping
-        Item of an order in wire names.
-    """
-    return bool(item.get("reduceOnlyOption") or item.get("reduceOnly")) or str(item["ordSide"]).endswith("_HEDGE")
-
-
-def _number(value: Any) -> Decimal:
-    """Return an amount of an answer, 0 where it is none."""
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return Decimal(0)
-    return number if number.is_finite() else Decimal(0)

@@ -13,6 +13,9 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS
+from ...protocol.orders.order_actions import placed_items
 from ...protocol.reads.door import whole
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
@@ -150,7 +153,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     @property
     def symbol(self) -> int | None:
         """Product code of the (first) order, None where the request placed none."""
-        return int(self.items[0]["symbolCode"]) if self.items else None
+        return int(OrderItem.recall(self.items[0]).product) if self.items else None
 
     @property
     def status(self) -> str:
@@ -181,7 +184,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         """Quantity that may still fill, in base units. 0 once the order has ended."""
         row = self._row()
         if row is None:
-            return Decimal(self._single()["ordQty"]) if self.state in OPEN else Decimal(0)
+            return Decimal(OrderItem.recall(self._single()).quantity) if self.state in OPEN else Decimal(0)
         return Decimal(0) if str(row.get("status")) in ENDED else self._amount("leaveQty")
 
     @property
@@ -339,7 +342,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
 
     def _single(self) -> Mapping[str, Any]:
         """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
-        if len(self.items) > 1 and "Bracket" not in self.action:
+        if len(self.items) > 1 and self.action not in BRACKET_ACTIONS:
             what = f"this receipt has {len(self.items)} orders. Name one of them, e.g. receipt.orders[0]"
             raise InputError(what, field="receipt", rule="one", value=self)
         if not self.items:
@@ -427,8 +430,7 @@ def receipt(intent: Intent) -> Receipt:
     intent : Intent
         Intent of the request.
     """
-    data, payload = intent.data or {}, intent.payload
-    placed = payload.get("orders") or ([payload["order"]] if "order" in payload else [])
+    data = intent.data or {}
     return Receipt(
         action=intent.action,
         state=IntentState.UNKNOWN if intent.state in (IntentState.SENT, IntentState.PREPARED) else intent.state,
@@ -439,7 +441,7 @@ def receipt(intent: Intent) -> Receipt:
         tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
         results=_item_results(intent, data),
         data=dict(data),
-        items=tuple(placed if intent.action != "replaceOrder" else [payload]),
+        items=placed_items(intent.payload) if intent.action in ORDER_ACTIONS else (),
         owner=intent.vault_address,
     )
 
@@ -452,7 +454,8 @@ def expects_immediate_end(made: Receipt) -> bool:
     made : Receipt
         Receipt of an accepted request.
     """
-    return bool(made) and any(item.get("timeInForce") in _AT_ONCE and not item.get("triggerPx") for item in made.items)
+    placed = map(OrderItem.recall, made.items)
+    return bool(made) and any(item.tif in _AT_ONCE and not item.trigger_price for item in placed)
 
 
 def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:

@@ -14,6 +14,8 @@ from typing import Any, Unpack
 
 from ... import errors
 from ...environments import Chain
+from ...protocol.orders.names import ActionType, OrderField
+from ...protocol.orders.order_actions import named_orders
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids
@@ -21,7 +23,6 @@ from .outcome import (
     CLAIM,
     Foreign,
     Missing,
-    asked_items,
     credited_address,
     outcome_in_records,
     poll_execution,
@@ -493,10 +494,10 @@ def _proof_in(intent: Intent, answer: Envelope) -> Proof | None:
 
 def _asked_ids(intent: Intent) -> list[dict[str, int]]:
     """Return the ids that each order or cancel of a request names, without those that the venue chooses."""
-    items = asked_items(intent)
-    # A replacement may get a new order id.
-    names = ("clOrdId",) if intent.action != "cancelOrder" else ("clOrdId", "ordId")
-    return [{name: number for name in names if (number := parse_id(item.get(name))) is not None} for item in items]
+    asked = [ids for ids, _ in named_orders(intent.asked)]
+    if intent.action == ActionType.REPLACE:  # a replacement may get a new order id
+        return [{name: number for name, number in ids.items() if name == OrderField.CLIENT_ID} for ids in asked]
+    return asked
 
 
 def _items(data: Any) -> list[tuple[Mapping[str, Any], int]]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...errors import CheckFailed, InputError, MalformedRequest, ToolkitError, WalletError
+from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
-from ...orders import ARGUMENTS, Bracket, Ladder, Order, close_position, order
+from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.names import ProductRule
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
 from .delivery import Delivery, Prepared
@@ -292,8 +293,8 @@ class TradingFlows:
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
-    def _payload(self, given: Any) -> Flow[dict[str, Any]]:
-        """Return the action that places orders, checked. Raises CheckFailed, InputError."""
+    def _order_action(self, given: Any) -> Flow[OrderAction]:
+        """Return the action that places orders, with every field checked. Raises InputError."""
         orders: list[Order | Bracket] = []
         for each in given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]:
             if isinstance(each, Ladder):
@@ -301,10 +302,11 @@ class TradingFlows:
             else:
                 orders.append(each)
         self._check_orders(orders)
-        items: list[dict[str, Any]] = []
+        items: list[OrderItem] = []
         for each in orders:
-            items += each.to_items((yield from self._catalogue.find(each.symbol)))
-        return {"type": orders[0].action, "orders": items}
+            code = (yield from self._catalogue.find(each.symbol)).code
+            items += [leg.item(code) for leg in each.legs]
+        return OrderAction.made(orders[0].action, items)
 
     def _quantity(
         self, symbol: str | int, quantity: Amount | None, value: Amount | None, price: Amount | None
@@ -322,25 +324,15 @@ class TradingFlows:
         if not rounded:
             least = plain_text(product.step_size * at)
             said = f"value {worth} is less than one step of {product.step_size} {product.base}, {least} USDC"
-            raise InputError(said, field="value", rule="stepSize", value=value, nearest=(least,))
+            raise InputError(said, field="value", rule=ProductRule.STEP_SIZE, value=value, nearest=(least,))
         name = f"quantity {rounded} {product.base}"
         return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
 
     def _place(
         self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
     ) -> Flow[Receipt]:
-        payload = yield from self._payload(orders)
-        try:
-            made: Receipt = yield from self._calls.submit(payload, expiry_after, vault_address)
-        except CheckFailed as error:
-            told = [replace(each, message=_in_words_of_the_call(each.message)) for each in error.failures]
-            raise CheckFailed(told).with_traceback(error.__traceback__) from None
-        except MalformedRequest as error:
-            place, _, wire = error.field.removeprefix("action.").rpartition(".")
-            name = f"{place}.{ARGUMENTS.get(wire, wire)}".removeprefix("orders[0].").removeprefix(".")
-            renamed = error.renamed(name)
-            renamed.args = (_in_words_of_the_call(str(renamed)),)
-            raise renamed.with_traceback(error.__traceback__) from None
+        action = yield from self._order_action(orders)
+        made: Receipt = yield from self._calls.submit(action, expiry_after, vault_address)
         made.note = note
         return made
 
@@ -469,8 +461,7 @@ class TradingFlows:
         'CANCELED'
         """
         cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
-        payload = {"type": "cancelOrder", "cancels": cancels}
-        return (yield from self._calls.submit(payload, vault_address=vault_address))
+        return (yield from self._calls.submit(CancelOrders(tuple(cancels)), vault_address=vault_address))
 
     @trading_flow
     def cancel_all(
@@ -597,11 +588,6 @@ class TradingFlows:
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
 
 
-def _in_words_of_the_call(message: str) -> str:
-    """Return a message about an order with the names of arguments for those of the wire: ordQty is quantity."""
-    return re.sub(r"\b[a-z]+[A-Z]\w*", lambda found: ARGUMENTS.get(found[0], found[0]), message)
-
-
 def _closing_orders(
     product: Product, row: Mapping[str, Any], price: Amount | None, options: Mapping[str, Any]
 ) -> list[Order]:
@@ -716,11 +702,9 @@ class IntentFlows(SessionPart):
         >>> session.intents.prepare(orders.limit("BTCUSDC", "BUY", "0.01", "50000")).payload["type"]
         'placeOrder'
         """
-        if isinstance(what, Mapping):
-            payload: dict[str, Any] = dict(what)
-        else:
-            payload = yield from self._session._payload(what)
-        prepared: Prepared = yield from self._delivery.prepare(payload, expiry_after, vault_address)
+        known = isinstance(what, Mapping | OrderAction | CancelOrders | CancelAll)
+        action = what if known else (yield from self._session._order_action(what))
+        prepared: Prepared = yield from self._delivery.prepare(action, expiry_after, vault_address)
         return prepared
 
     @trading_flow

@@ -7,13 +7,14 @@ import time
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
 from ...products import Amount
-from ...protocol.actions import declaration
+from ...protocol.orders.names import ProductRule
+from ...protocol.orders.order_actions import OrderAction
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
@@ -328,26 +329,27 @@ class ParentOrderFlows:
         plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
         return ParentOrder(self._parents, plan.id)
 
-    def _first_child(self, made: Twap) -> Flow[dict[str, Any]]:
+    def _first_child(self, made: Twap) -> Flow[OrderAction]:
         product = yield from self._catalogue.find(made.symbol)
-        return {"type": "placeOrder", "orders": [made.child(made.due(product, 1)).to_item(product)]}
+        child = made.child(made.due(product, 1))
+        return OrderAction.made(child.action, [child.item(product.code)])
 
     def _checked_twap(self, made: Twap, vault: str | None) -> Flow[Twap]:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
         product = yield from self._catalogue.find(made.symbol)
         made = replace(made, symbol=product.symbol).check(product)
-        payload = yield from self._first_child(made)
+        action = yield from self._first_child(made)
         try:
             if self._delivery.check is not None:
-                yield from self._delivery.check(declaration(payload), payload, vault)
+                yield from self._delivery.check(action, vault)
         except CheckFailed as error:
-            small = next((one for one in error.failures if one.rule == "minOrderValue" and one.nearest), None)
+            small = next((one for one in error.failures if one.rule == ProductRule.MIN_VALUE and one.nearest), None)
             if small is None:
                 raise
             most = product.steps(made.quantity) // product.steps(small.nearest[0])
             raise InputError(
                 f"the child orders are too small: {small.message}. Use at most {most} slices, not {made.slices}",
-                field="slices", rule="minOrderValue", value=made.slices, nearest=(str(most),) if most > 1 else (),
+                field="slices", rule=ProductRule.MIN_VALUE, value=made.slices, nearest=(str(most),) if most > 1 else (),
             ) from error  # fmt: skip
         return made
 

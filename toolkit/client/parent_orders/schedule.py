@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
+from ...protocol.orders.order_actions import OrderAction
 from ..orders.intents import OPEN, intent_id
 from ..orders.receipts import receipt
 from ..reads.reading import amount
@@ -277,9 +278,9 @@ class ParentRunner:
             product = run(self._catalogue.find(plan.twap.symbol))
             quantity = plan.next_quantity(product)
             if quantity and prepared is None:
-                item = plan.twap.child(quantity).to_item(product)
-                payload = {"type": "placeOrder", "orders": [item]}
-                prepared = run(self._delivery.prepare(payload, vault_address=plan.vault))
+                child_order = plan.twap.child(quantity)
+                action = OrderAction.made(child_order.action, [child_order.item(product.code)])
+                prepared = run(self._delivery.prepare(action, vault_address=plan.vault))
             if prepared is not None:
                 id = intent_id(prepared.environment.label, prepared.signer, prepared.nonce)
                 expires_ms = prepared.expiry_after or now_ms + self._delivery.expiry_ms

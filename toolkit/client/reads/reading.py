@@ -16,6 +16,7 @@ from ...product_rows import missing_words, product_rows
 from ...products import Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ...protocol.reads.door import Door, admit, rows_of
+from ...protocol.reads.door import amount as figure
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
@@ -67,7 +68,7 @@ def read_success_head(reply: Reply, what: str) -> Envelope:
 
 
 def amount(row: Row, name: str) -> Decimal:
-    """Return an amount of a row, 0 where it is missing.
+    """Return an amount of a row, 0 where it is missing: what a venue leaves out while there is nothing, as of no fill.
 
     Parameters
     ----------
@@ -75,8 +76,16 @@ def amount(row: Row, name: str) -> Decimal:
         The row, in wire names.
     name : str
         Wire name of the field.
+
+    Raises
+    ------
+    BadAnswer
+        For a value that is no number. It is not 0.
     """
-    return Decimal(str(row.get(name) or "0"))
+    try:
+        return figure(row.get(name)) or Decimal(0)
+    except ValueError:
+        raise BadAnswer(f"{name} of a row is no number: {row[name]!r}", body=str(dict(row))) from None
 
 
 def known_amount(row: Row, name: str, what: str) -> Decimal:
@@ -704,6 +713,7 @@ class Catalogue:
         self.door = Door()
         """Gives each warning about margin tables and currencies once."""
         self._told: set[str] = set()
+        self._told_of: ProductTable | None = None
         """Keys of what was said about the products."""
         self.known: ProductTable | None = None
         """The list that was fetched last, however old, None before the first time."""
@@ -773,7 +783,8 @@ class Catalogue:
 
     def tell_unchecked(self) -> None:
         """Say once which fields the venue does not send, where a check or a figure needs them."""
-        if self.known is not None:
+        if self.known is not None and self.known is not self._told_of:
+            self._told_of = self.known
             self._tell_missing(self.known, warn)
 
     def _table(self, data: Any) -> ProductTable:

@@ -20,6 +20,8 @@ from ...exposure import required
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, exact, whole_units
 from ...protocol.enums import OrderType, TimeInForce
+from ...protocol.orders.names import ActionType, OrderField
+from ...protocol.orders.order_actions import OrderAction
 from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
@@ -181,18 +183,19 @@ class SimulatedBroker(BarMatcher):
         """
         # The venue checks the margin at the present price, which quiet bars have not set yet.
         self.apply_closes()
-        fields = {"symbolCode": state.code, "leverage": format(exact(leverage, "leverage"), "f")}
+        kind = ActionType.SET_LEVERAGE.value
+        fields = {OrderField.PRODUCT.value: state.code, "leverage": format(exact(leverage, "leverage"), "f")}
         try:
-            outcome = self._run_action("setLeverage", fields)
+            outcome = self._run_action(kind, {"type": kind, **fields})
         except Refused as refusal:
-            raise ActionRejected(refusal.reason, action="setLeverage") from None
+            raise ActionRejected(refusal.reason, action=kind) from None
         if isinstance(outcome, Outcome) and outcome.code:
-            raise ActionRejected(outcome.message, action="setLeverage")
+            raise ActionRejected(outcome.message, action=kind)
 
-    def _run_action(self, action: str, fields: dict[str, Any]) -> Any:
+    def _run_action(self, kind: str, action: OrderAction | dict[str, Any]) -> Any:
         self.core.open_step()
         context = ActionContext(self.account, ADDRESS, 0, self.core.state.time, "")
-        return self.core.handlers[action](self.core, context, {"type": action, **fields})
+        return self.core.handlers[kind](self.core, context, action)
 
     def submit(self, order: Order | Bracket) -> OrderHandle:
         """Send an order or a bracket. It arrives after the latency.
@@ -387,15 +390,17 @@ class SimulatedBroker(BarMatcher):
         quotes = self.quotes_for(state, placed.order, steps)
         request = placed.request
         with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
-            self._run_action(request.action, {"orders": request.to_items(state.product)})
+            items = tuple([leg.item(state.code) for leg in request.legs])
+            self._run_action(request.action, OrderAction(request.action, items))
         self.withdraw(quotes)
 
     def _modify(self, state: SymbolState, placed: OrderHandle, changed: Order) -> None:
         """Change an open order on the core. One that takes at its new price finds the house's quotes."""
-        item = {**changed.to_item(state.product, reduce_field="reduceOnly"), "clOrdId": str(placed.cl_ord_id)}
+        kind = ActionType.REPLACE.value
+        item = replace(changed, cl_ord_id=placed.cl_ord_id).item(state.code)
         quotes = self.quotes_for(state, changed, whole_units(changed.quantity, *state.product.step_scale))
         try:
-            self._run_action("replaceOrder", item)
+            self._run_action(kind, OrderAction(kind, (item,)))
             # The handle changes with the event of the replacement, which is when a strategy would know of it live.
             self._changed.setdefault(placed.cl_ord_id, []).append(changed)
         except Refused as refusal:

@@ -13,6 +13,7 @@ from functools import cache, partial
 from types import ModuleType
 from typing import Any, TypeVar
 
+from ...protocol.orders.order_actions import recall
 from ..model.genesis import Genesis
 from .commands import ActionContext, Outcome
 
@@ -51,7 +52,8 @@ Prices come before everything that depends on them, participants follow before t
 to trade with, and a block closes last.
 """
 
-Handler = Callable[[Any, ActionContext, dict[str, Any]], dict[str, Any] | Outcome | None]
+Handler = Callable[[Any, ActionContext, Any], dict[str, Any] | Outcome | None]
+OrderRule = TypeVar("OrderRule", bound=Callable[[Any, ActionContext, Any], Outcome])
 ControlRule = Callable[..., Any]
 Process = Callable[[Any, int], int | None]
 PostCommandHook = Callable[[Any], bool | None]
@@ -85,6 +87,29 @@ def _register(table: dict[str, Any], name: str = "") -> Callable[[Rule], Rule]:
 
 handles = partial(_register, HANDLERS)
 """Decorator that registers the rule for an action type."""
+
+
+def handles_orders(name: str) -> Callable[[OrderRule], OrderRule]:
+    """Return the decorator that registers the rule for an action type that places, replaces or cancels orders.
+
+    The rule takes the typed action. Requests, the log and interventions keep the action as on the wire, which was
+    checked when it was parsed. A backtest gives a typed one.
+
+    Parameters
+    ----------
+    name : str
+        Type of the action.
+    """
+
+    def register(rule: OrderRule) -> OrderRule:
+        HANDLERS[name] = lambda core, context, action: rule(
+            core, context, recall(action) if type(action) is dict else action
+        )
+        return rule
+
+    return register
+
+
 controls = partial(_register, CONTROLS)
 """Decorator that registers an intervention."""
 process = partial(_register, PROCESSES)

@@ -12,10 +12,11 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
+from ...protocol.orders.order_actions import OrderAction
 from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
-from ..engine.registry import handles
+from ..engine.registry import handles, handles_orders
 from ..model.constants import RATE
 from ..model.state import Builder, Grant
 from ..trading import placing
@@ -141,8 +142,8 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
     core.emit(UserNotice(grant.trader, "revokeAgentToBuilder", builder_agent_row(core, grant)))
 
 
-@handles("placeBuilderOrder")
-def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+@handles_orders("placeBuilderOrder")
+def place_builder_order(core: Core, context: ActionContext, action: OrderAction) -> Outcome:
     """Place an order for the trader who authorised the signing agent.
 
     The fee is charged when it fills.
@@ -153,21 +154,20 @@ def place_builder_order(core: Core, context: ActionContext, action: dict[str, An
         State machine of the venue.
     context : ActionContext
         Account, signer and transaction of the request.
-    action : dict of str to object
-        The `order`, builder and builderFeeRate.
+    action : OrderAction
+        The order, the builder and its fee.
 
     Raises
     ------
     Refused
         If the authorisation does not cover the fee.
     """
-    items = [action["order"]]
-    _set_rate(core, context, action, items)
-    return placing.place_each(core, context, {"orders": items})
+    _set_rate(core, context, action)
+    return placing.place_each(core, context, action)
 
 
-@handles("placeBuilderBracketOrder")
-def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+@handles_orders("placeBuilderBracketOrder")
+def place_builder_bracket_order(core: Core, context: ActionContext, action: OrderAction) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing.
 
     Parameters
@@ -176,23 +176,23 @@ def place_builder_bracket_order(core: Core, context: ActionContext, action: dict
         State machine of the venue.
     context : ActionContext
         Account, signer and transaction of the request.
-    action : dict of str to object
-        The `orders` of the bracket, builder and builderFeeRate.
+    action : OrderAction
+        The orders of the bracket, the builder and its fee.
 
     Raises
     ------
     Refused
         If the authorisation does not cover the fee, or an order can't be placed.
     """
-    _set_rate(core, context, action, action["orders"])
+    _set_rate(core, context, action)
     return placing.place_bracket(core, context, action)
 
 
-def _set_rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> None:
+def _set_rate(core: Core, context: ActionContext, action: OrderAction) -> None:
     try:
         context.builder_rate = check_rate(core, context, action)
     except Refused as refusal:
-        for item in items:  # refused before their own rules were checked
+        for item in action.orders:  # refused before their own rules were checked
             placing.reject_item(core, context, item, refusal)
         raise
 
@@ -213,7 +213,7 @@ def active_grant(core: Core, trader: str) -> Grant | None:
     return found if found is not None and found.active(now) else None
 
 
-def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> int:
+def check_rate(core: Core, context: ActionContext, action: OrderAction) -> int:
     """Return the builder fee of an order in parts of RATE.
 
     While the order waited, the authorisation may have ended, or the agent got another trader's.
@@ -224,8 +224,8 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
         State machine of the venue.
     context : ActionContext
         Account, signer and transaction of the request.
-    action : dict of str to object
-        Builder and builderFeeRate.
+    action : OrderAction
+        The orders, with the builder and its fee.
 
     Raises
     ------
@@ -236,14 +236,14 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
     if grant is None or grant.trader != context.owner.address:
         reason = f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer"
         raise Refused(TxCode.NO_BUILDER_GRANT, reason)
-    named = str(action["builder"]).lower()
+    named = str(action.builder).lower()
     if named != grant.builder:
         reason = f"the agent is authorised for builder {to_checksummed(grant.builder)}, not {to_checksummed(named)}"
         raise Refused(TxCode.WRONG_BUILDER, reason)
-    rate = parts(action["builderFeeRate"], "builderFeeRate")
+    rate = parts(str(action.builder_fee_rate), "builderFeeRate")
     if rate > grant.cap:
         most = f"the authorisation's maxFeeRate {rate_text(grant.cap)}"
-        raise Refused(TxCode.FEE_RATE_ABOVE_GRANT, f"builderFeeRate {action['builderFeeRate']} is above {most}")
+        raise Refused(TxCode.FEE_RATE_ABOVE_GRANT, f"builderFeeRate {action.builder_fee_rate} is above {most}")
     return rate
 
 

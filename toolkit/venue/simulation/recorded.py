@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
+from ...protocol.orders.items import OrderItem
 from ..engine import arguments
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
@@ -381,11 +384,10 @@ def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[
     placed: dict[int, int] = {}
     refusals = []
     for given in orders:
-        item = {name: value for name, value in given.items() if name not in ("ordId", "parentOrdId")}
-        if parent := placed.get(int(given.get("parentOrdId") or 0)):
-            item["parentOrdId"] = parent
+        item = OrderItem.recall(given)
+        item = structs.replace(item, parent_ord_id=placed.get(item.parent_ord_id or 0))
         # the rules let only builders have conditional orders
-        builder = None if item.get("ordType") in ("LIMIT", "MARKET") else account.address
+        builder = None if item.type in ("LIMIT", "MARKET") else account.address
         try:
             placed[int(given["ordId"])] = place(core, ActionContext(account, builder=builder), item).id
             refusals.append("")

@@ -7,11 +7,9 @@ of this module say which may be attached to which main order (docs/assumptions.m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ...checks import slippage_bound
 from ...products import VenueProduct
+from ...protocol.orders.items import OrderItem
 from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
@@ -661,7 +659,7 @@ def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
     return main
 
 
-def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
+def entry_price(account: VenueAccount, item: OrderItem) -> int:
     """Return the price, in ticks, that the trigger of an exit with a parentOrdId is compared with.
 
     That is the price of its main order until that has opened a position. 0 = the present price.
@@ -670,11 +668,11 @@ def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
     ----------
     account : VenueAccount
         Account that the order belongs to.
-    item : mapping of str to object
-        Order as on the wire.
+    item : OrderItem
+        The order.
     """
-    main = account.orders.get(item.get("parentOrdId") or 0)
-    if main is None or main.reducing or (item.get("reduceOnlyOption") or item.get("reduceOnly")) not in EXITS:
+    main = account.orders.get(item.parent_ord_id or 0)
+    if main is None or main.reducing or item.reduce_only not in EXITS:
         return 0
     return 0 if _opened(account.positions[main.product], main) else main.price or main.trigger
 

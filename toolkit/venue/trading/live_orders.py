@@ -8,14 +8,14 @@ tried again when its market trades, a price moves or an order within the bound a
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace as replaced
 
 from ...checks import Spec
+from ...protocol.orders.items import CancelItem, OrderItem
+from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
-from ..engine.registry import handles, post_command
+from ..engine.registry import handles_orders, post_command
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Triggers
 from ..model.constants import GTC, INDEX_PRICE, LAST_PRICE, MARK_PRICE, NEW, POST_ONLY, STATUS_NAMES, UNTRIGGERED
@@ -23,11 +23,11 @@ from ..model.state import MarketState
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .lifecycle import closing_leg, prospects, reference_price, slippage_limit
-from .placing import Item, accepted, batch_outcome, check_value, fit_to_position, id_text, read
+from .placing import accepted, batch_outcome, check_value, fit_to_position, id_text, read
 
 
-@handles("replaceOrder")
-def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+@handles_orders("replaceOrder")
+def replace_order(core: Core, context: ActionContext, action: OrderAction) -> Outcome:
     """Change the price, quantity or trigger of a live order.
 
     A refused replacement leaves it unchanged.
@@ -38,24 +38,25 @@ def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) ->
         State machine of the venue.
     context : ActionContext
         Account and transaction of the request.
-    action : dict of str to object
-        symbolCode, ordId or clOrdId, and the new fields of the order.
+    action : OrderAction
+        The new fields of the order, with one of its ids.
 
     Raises
     ------
     Refused
         If the order is unknown, or the new fields do not fit.
     """
-    order = find(core, context.account, action)
+    item = action.orders[0]
+    order = find(core, context.account, CancelItem(item.product, action.order_id, item.cl_ord_id))
     try:
-        replace(core, context.account, order, action)
+        replace(core, context.account, order, item)
     except Refused as refusal:
         raise Refused(refusal.code, f"order {order.id} stays as it is: {refusal.reason}") from None
     return batch_outcome([accepted(order)], "orders")
 
 
-@handles("cancelOrder")
-def cancel_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+@handles_orders("cancelOrder")
+def cancel_orders(core: Core, context: ActionContext, action: CancelOrders) -> Outcome:
     """Cancel every item independently of the others.
 
     Parameters
@@ -64,23 +65,23 @@ def cancel_orders(core: Core, context: ActionContext, action: dict[str, Any]) ->
         State machine of the venue.
     context : ActionContext
         Account and transaction of the request.
-    action : dict of str to object
-        The items in `cancels`.
+    action : CancelOrders
+        The orders to cancel.
     """
     results = []
-    for item in action["cancels"]:
+    for item in action.cancels:
         try:
             order = find(core, context.account, item)
             lifecycle.cancel(core, context.account, order, "cancelled by its owner")
             results.append(accepted(order))
         except Refused as refusal:
-            ids = {name: id_text(item.get(name)) for name in ("clOrdId", "ordId")}
+            ids = {"clOrdId": id_text(item.cl_ord_id), "ordId": id_text(item.order_id)}
             results.append({**ids, "txCode": refusal.code, "txMsg": refusal.reason})
     return batch_outcome(results, "cancels")
 
 
-@handles("cancelAll")
-def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
+@handles_orders("cancelAll")
+def cancel_all(core: Core, context: ActionContext, action: CancelAll) -> Outcome:
     """Cancel all orders of one product: the waiting ones with conditionalOrder, else the others.
 
     Parameters
@@ -89,10 +90,10 @@ def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Ou
         State machine of the venue.
     context : ActionContext
         Account and transaction of the request.
-    action : dict of str to object
-        symbolCode, and conditionalOrder for the orders that wait for a trigger.
+    action : CancelAll
+        The product, and whether those orders are meant that wait for a trigger.
     """
-    code, waiting = core.product(int(action["symbolCode"])).code, bool(action.get("conditionalOrder", False))
+    code, waiting = core.product(action.product).code, bool(action.conditional)
     account, results = context.account, []
     for order in list(account.orders.values()):
         # cancelling a main order also cancels its bracket, so an order of this list may be gone
@@ -102,8 +103,8 @@ def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Ou
     return batch_outcome(results, "cancels")
 
 
-def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
-    """Return the live order that an item names by ordId or clOrdId.
+def find(core: Core, account: VenueAccount, item: CancelItem) -> VenueOrder:
+    """Return the live order that an item names by the venue's id or the client id.
 
     If it has both, they must agree.
 
@@ -113,16 +114,15 @@ def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
         State machine of the venue.
     account : VenueAccount
         Account that the order belongs to.
-    item : Item
-        symbolCode with ordId or clOrdId, as on the wire.
+    item : CancelItem
+        Product and ids of the order.
 
     Raises
     ------
     Refused
         If the account has no such open order. The reason says how it ended.
     """
-    code = int(item["symbolCode"])
-    order_id, client_id = (int(item.get(name) or 0) for name in ("ordId", "clOrdId"))
+    code, order_id, client_id = item.product, item.order_id or 0, item.cl_ord_id or 0
     product = core.product(code)
     order = account.orders.get(order_id or account.client_ids.get(client_id, 0))
     name = f"ordId {order_id}" if order_id else f"clOrdId {client_id}"
@@ -137,7 +137,7 @@ def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
     return order
 
 
-def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) -> None:
+def replace(core: Core, account: VenueAccount, order: VenueOrder, item: OrderItem) -> None:
     """Replace a live order.
 
     It keeps its place only when the price is unchanged and the quantity falls. Side, type, reduce-only option and
@@ -151,8 +151,8 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
         Account that the order belongs to.
     order : VenueOrder
         Live order.
-    item : Item
-        New fields as on the wire. ordQty is the new total, with the filled part.
+    item : OrderItem
+        New fields. The quantity is the new total, with the filled part.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     leaves_steps = spec.quantity - order.filled
     if leaves_steps <= 0:
         filled = product.quantity_text(order.filled)
-        raise Refused(TxCode.NOT_REPLACEABLE, f"ordQty {item['ordQty']} is not above the {filled} filled already")
+        raise Refused(TxCode.NOT_REPLACEABLE, f"ordQty {item.quantity} is not above the {filled} filled already")
     if spec.price == order.price and leaves_steps <= order.leaves:
         if order.reducing and leaves_steps < order.leaves:
             check_value(product, order.price, leaves_steps)

@@ -6,22 +6,21 @@ It is only recorded. Prices are in ticks, quantities in steps. Replacing and can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...checks import Spec, min_value_failure, read_order, slippage_bound
 from ...products import VenueProduct
+from ...protocol.orders.items import OrderItem
+from ...protocol.orders.order_actions import OrderAction
 from ..engine.commands import REFUSED, ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
-from ..engine.registry import handles
+from ..engine.registry import handles_orders
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.book import Book, Triggers
 from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, MARKET, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .lifecycle import check_child, check_children, closing_leg, entry_price, join, parent_of, position_of
-
-Item = Mapping[str, Any]
 
 
 def attach(core: Core) -> None:
@@ -45,7 +44,7 @@ def attach(core: Core) -> None:
             core.triggers[order.product].add(order)
 
 
-def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
+def place(core: Core, context: ActionContext, item: OrderItem) -> VenueOrder:
     """Place one order for the account of a request.
 
     Return it as it is after matching.
@@ -58,8 +57,8 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
         State machine of the venue.
     context : ActionContext
         Account, transaction and builder of the request.
-    item : Item
-        One order as on the wire.
+    item : OrderItem
+        The order.
 
     Raises
     ------
@@ -67,7 +66,7 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
         Before anything has changed.
     """
     account = context.account
-    entry_ticks = entry_price(account, item) if item.get("parentOrdId") else 0
+    entry_ticks = entry_price(account, item) if item.parent_ord_id else 0
     product, spec = read(core, account, item, bool(context.builder), entry_ticks)
     # Opened only now: a request that breaks a rule of `checks` leaves no empty position.
     position = account.positions.get(product.code) or position_of(core, account, product)
@@ -85,8 +84,8 @@ def place(core: Core, context: ActionContext, item: Item) -> VenueOrder:
     return order
 
 
-@handles("placeOrder")
-def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
+@handles_orders("placeOrder")
+def place_each(core: Core, context: ActionContext, action: OrderAction) -> Outcome:
     """Place every item independently, with a result for each.
 
     A refused one is recorded, and affects no other.
@@ -97,11 +96,11 @@ def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) ->
         State machine of the venue.
     context : ActionContext
         Account, transaction and builder of the request.
-    action : mapping of str to object
-        The items in `orders`.
+    action : OrderAction
+        The orders.
     """
     results = []
-    for item in action["orders"]:
+    for item in action.orders:
         try:
             results.append(accepted(place(core, context, item)))
         except Refused as refusal:
@@ -109,8 +108,8 @@ def place_each(core: Core, context: ActionContext, action: Mapping[str, Any]) ->
     return batch_outcome(results, "orders")
 
 
-@handles("placeBracketOrder")
-def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any]) -> Outcome:
+@handles_orders("placeBracketOrder")
+def place_bracket(core: Core, context: ActionContext, action: OrderAction) -> Outcome:
     """Place a main order with its TP and SL orders, all or nothing.
 
     Raises Refused when any of them can't be placed.
@@ -121,15 +120,15 @@ def place_bracket(core: Core, context: ActionContext, action: Mapping[str, Any])
         State machine of the venue.
     context : ActionContext
         Account, transaction and builder of the request.
-    action : mapping of str to object
-        The items in `orders`. The first is the main order, one or two exits follow.
+    action : OrderAction
+        The orders. The first is the main order, one or two exits follow.
 
     Raises
     ------
     Refused
         If any of them can't be placed. The reason names the item.
     """
-    account, items = context.account, action["orders"]
+    account, items = context.account, action.orders
     at = 0  # the item that is looked at, for the message of a refusal
     try:
         product, spec = read(core, account, items[0], bool(context.builder))
@@ -247,7 +246,12 @@ def close_out(
 
 
 def read(
-    core: Core, account: VenueAccount, item: Item, builder: bool, entry_ticks: int = 0, old: VenueOrder | None = None
+    core: Core,
+    account: VenueAccount,
+    item: OrderItem,
+    builder: bool,
+    entry_ticks: int = 0,
+    old: VenueOrder | None = None,
 ) -> tuple[VenueProduct, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
@@ -257,8 +261,8 @@ def read(
         State machine of the venue.
     account : VenueAccount
         Account that places the order.
-    item : Item
-        One order as on the wire.
+    item : OrderItem
+        The order.
     builder : bool
         True allows the conditional types of builder orders.
     entry_ticks : int, optional
@@ -271,14 +275,14 @@ def read(
     Refused
         If the product is paused, or a rule of `checks` is broken. The reason names all broken rules.
     """
-    product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
+    product = core.products.get(item.product) or core.product(item.product)
     code = product.code
     market, book = core.state.markets[code], core.books[code]
     if market.paused:
         raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
     position, cover = account.positions.get(code), 0
     if position is not None and account.position_mode != HEDGE:
-        cover = (position.long if item.get("ordSide") == "SELL" else position.short).size
+        cover = (position.long if item.side == "SELL" else position.short).size
     spec = read_order(
         product,
         item,
@@ -446,7 +450,7 @@ def _make_order(account: VenueAccount, product: VenueProduct, spec: Spec) -> Ven
     )
 
 
-def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: Item) -> VenueOrder:
+def _read_child(core: Core, context: ActionContext, main: VenueOrder, item: OrderItem) -> VenueOrder:
     """Return the TP or SL of a bracket, checked against its main order."""
     entry_ticks = main.price or main.trigger
     found, spec = read(core, context.account, item, bool(context.builder), entry_ticks)
@@ -482,7 +486,7 @@ def id_text(value: object) -> str | None:
     return None if value in (None, 0, "") else str(value)
 
 
-def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
+def reject_item(core: Core, context: ActionContext, item: OrderItem, refusal: Refused) -> dict[str, Any]:
     """Record a refused order if its product is known.
 
     Return its result.
@@ -493,17 +497,17 @@ def reject_item(core: Core, context: ActionContext, item: Item, refusal: Refused
         State machine of the venue.
     context : ActionContext
         Account, transaction and builder of the request.
-    item : Item
-        One order as on the wire.
+    item : OrderItem
+        The order.
     refusal : Refused
         Code and reason.
     """
-    order_id, product = None, core.products.get(int(item["symbolCode"]))
+    order_id, product = None, core.products.get(item.product)
     if product is not None:
         order = _make_order(context.account, product, read_order(product, item, builder=True))
         lifecycle.reject(core, context.account, order, refusal.reason)
         order_id = str(order.id)
-    client_id = id_text(item.get("clOrdId"))
+    client_id = id_text(item.cl_ord_id)
     return {"clOrdId": client_id, "ordId": order_id, "txCode": refusal.code, "txMsg": refusal.reason}
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...client.orders.pretrade import ORDER_ACTIONS
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from ...orders import Order
 from ...product_rows import CHECKS, TIER_LEVERAGE, TIERS
+from ...protocol.orders.names import ORDER_ACTIONS, ActionType, ProductRule
+from ...protocol.orders.order_actions import OrderAction, order_ids
 from .panel import Panel, can_sign
 from .watch import News
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from ...plain_session import Session
     from ...products import Product
 
-CHECKED_FIELDS = {**dict.fromkeys(ORDER_ACTIONS, tuple(CHECKS)), "setLeverage": ("maxLeverage", TIERS, TIER_LEVERAGE)}
+CHECKED_FIELDS = {
+    **dict.fromkeys(ORDER_ACTIONS, tuple(CHECKS)),
+    ActionType.SET_LEVERAGE.value: (ProductRule.MAX_LEVERAGE, TIERS, TIER_LEVERAGE),
+}
 """Action → the fields of a product by which it is checked."""
 EXPIRY_MARGIN_MS = 2_000
 """A review ends this long before its request expires, so that the request still reaches the venue in time."""
@@ -142,10 +146,10 @@ class ReviewedPanel(Panel):
         moved = "trigger_price" if old.trigger_price else "price"
         changes: dict[str, Any] = {name: text for name, text in ((moved, price), ("quantity", quantity)) if text}
         new = dataclasses.replace(old, **changes).check(product)
-        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly"), "ordId": int(order_id)}
+        action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], int(order_id))
         steps = (f"{name.replace('_', ' ')} {getattr(old, name)} → {value}" for name, value in changes.items())
         words = f"Change order {order_id}, {new.side} {new.quantity} {new.symbol}: {', '.join(steps)}"
-        return self._begin_review(payload, words, "change", product.symbol)
+        return self._begin_review(action, words, "change", product.symbol)
 
     def _check_review(self) -> None:
         """Raise unless a request may be signed now."""
@@ -219,7 +223,7 @@ class ReviewedPanel(Panel):
             "action": json.dumps(prepared.payload, indent=1),
             "typedData": json.dumps(explained.typed_data, indent=1, default=str),
             "real": self._session.environment.is_mainnet,
-            "unchecked": self._unchecked(str(prepared.payload["type"])),
+            "unchecked": self._unchecked(str(prepared.action.type)),
             **self._question,
         }
 
@@ -238,8 +242,7 @@ class ReviewedPanel(Panel):
             if one is self._begun:
                 break
             since.append(one)
-        payload = prepared.payload
-        orders = {str(item.get("ordId")) for item in (payload, *payload.get("cancels", ())) if item.get("ordId")}
+        orders = {str(number) for number in order_ids(prepared.action)}
         return next((one for one in since if one.ends(self._question["symbol"], orders)), None)
 
     def _review_commands(self) -> Mapping[str, Callable[..., Any]]:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from ...environments import LOCAL
 from ...errors import ToolkitError
 from ...numerals import time_text
+from ...protocol.orders.order_actions import CancelAll, order_ids
 from .number_format import grouped, short, signed, trimmed
 
 if TYPE_CHECKING:
@@ -274,10 +275,10 @@ class SessionWatch:
         found: set[str] = set()
         symbols = {str(one.code): one.symbol for one in (self._session._catalogue.known or {}).values()}
         for intent in self._session._delivery.ledger.all(newest=OWN_CANCELS):
-            payload = intent.payload
-            found.update(str(one.get("ordId")) for one in (payload, *payload.get("cancels", ())))
-            if payload["type"] == "cancelAll":
-                found.add(symbols.get(str(payload["symbolCode"]), ""))
+            asked = intent.asked
+            found.update(map(str, order_ids(asked)))
+            if isinstance(asked, CancelAll):
+                found.add(symbols.get(str(asked.product), ""))
         return frozenset(found)
 
     def _on_funding(self, update: Update) -> None:

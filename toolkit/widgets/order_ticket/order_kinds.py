@@ -13,6 +13,7 @@ from ...errors import InputError
 from ...numerals import plain_decimal
 from ...orders import MAX_SLICES, Bracket, Order, Twap, scale, twap
 from ...products import Product
+from ...protocol.orders.names import ProductRule
 from ..base_panel.number_format import WIDE, trimmed
 from ..order_ticket import validation as rules
 from .draft import (
@@ -504,7 +505,7 @@ class ScaleKind(Several):
         near = legs[-1].price or ""
         if plain_decimal(near) != plain_decimal(last):
             words = f"last price {last} is not a multiple of tickSize {product.tick_size:f}. The nearest is {near}"
-            return Problem("last_price", "tickSize", words, (Choice(near, {"last_price": near}),))
+            return Problem("last_price", ProductRule.TICK_SIZE, words, (Choice(near, {"last_price": near}),))
         total = sum(Decimal(one.quantity) for one in legs)
         words = f"{entry.side} {total} {product.symbol} in {count} orders from {legs[0].price} to {legs[-1].price}"
         return SeveralOrders(tuple(legs), words if entry.tif == "GTC" else f"{words} {entry.tif}")

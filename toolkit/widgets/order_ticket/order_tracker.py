@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ExchangeError, OutcomeUnknown
+from ...protocol.orders.order_actions import OrderAction
 from ..base_panel.number_format import mean_text, trimmed
 
 if TYPE_CHECKING:
@@ -187,11 +188,12 @@ class OrderTracker:
         }
 
     def _child(self, position: int) -> str:
-        item = self.prepared.payload["orders"][position]
-        what, price = item.get("ordQty"), item.get("ordPx")
-        if item.get("triggerPx"):  # otherwise an order of a ladder
-            what = "take profit" if item.get("reduceOnly") == "TP_FROM_POSITION" else "stop loss"
-            price = item["triggerPx"]
+        assert isinstance(self.prepared.action, OrderAction)
+        item = self.prepared.action.orders[position]
+        what, price = item.quantity, item.price
+        if item.trigger_price:  # otherwise an order of a ladder
+            what = "take profit" if item.reduce_only == "TP_FROM_POSITION" else "stop loss"
+            price = item.trigger_price
         return f"{what} at {price}: {_WORDS.get(_last_status(self.events_of(position)), 'sent')}"
 
 

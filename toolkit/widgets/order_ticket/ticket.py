@@ -10,6 +10,7 @@ import traitlets
 
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, require
 from ...products import decimal_text
+from ...protocol.orders.names import ActionType, OrderField
 from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
@@ -248,7 +249,7 @@ class OrderTicket(ReviewedPanel):
         -----
         It raises errors as `session.prepare` does.
         """
-        payload = {"type": "setLeverage", "leverage": decimal_text(leverage, "leverage")}
+        payload = {"type": ActionType.SET_LEVERAGE.value, "leverage": decimal_text(leverage, "leverage")}
         return self._review_setting(payload, f"Set the leverage of {self.symbol} to {leverage}x", "set")
 
     def set_margin_mode(self, mode: Literal["CROSS", "ISOLATED"]) -> Prepared:
@@ -268,7 +269,7 @@ class OrderTicket(ReviewedPanel):
         -----
         It raises errors as `session.prepare` does.
         """
-        payload = {"type": "setMarginMode", "marginMode": mode}
+        payload = {"type": ActionType.SET_MARGIN_MODE.value, "marginMode": mode}
         return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {str(mode).lower()}", "set")
 
     def take_share(self, percent: int) -> None:
@@ -300,7 +301,9 @@ class OrderTicket(ReviewedPanel):
         # Not that of the ticket: a setting does not need a valid order.
         ReviewedPanel._check_review(self)
         self._places = False
-        return self._begin_review({**payload, "symbolCode": self._product.code}, question, verb, self.symbol)
+        return self._begin_review(
+            {**payload, OrderField.PRODUCT.value: self._product.code}, question, verb, self.symbol
+        )
 
     def ask_venue(self) -> str:
         """Resolve an order of unknown outcome by asking the venue.

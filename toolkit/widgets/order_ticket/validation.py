@@ -18,12 +18,16 @@ from ... import margin
 from ...checks import Failure, check_order
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
-from ...orders import ARGUMENTS, Bracket, Order
+from ...orders import Bracket, Order
 from ...products import Product
+from ...protocol.orders.names import OrderField, ProductRule
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 
-FIELDS = {**ARGUMENTS, "ordType": "order_type", "clOrdId": "client_id", "symbolCode": "symbol"}
+FIELDS: dict[str, str] = {place.value: place.argument for place in OrderField} | {
+    OrderField.TYPE: "order_type",
+    OrderField.CLIENT_ID: "client_id",
+}
 """Wire name → field of the ticket."""
 MICRO = Decimal("0.000001")
 # The wire has the client id as int64.
@@ -104,17 +108,17 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
     prices = {name: getattr(inputs.market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = plain_decimal(draft.price) if not draft.market else None
     # The rules see the item as it would be signed, not the fields of the form.
-    failures = check_order(product, order.to_items(product)[0], **prices, cover=covered)
+    failures = check_order(product, order.entry.item(product.code), **prices, cover=covered)
     # An empty price is reported as missing.
-    problems = [_problem(one, FIELDS, draft) for one in failures if one.field != "ordPx" or draft.price]
+    problems = [_problem(one, FIELDS, draft) for one in failures if one.field != OrderField.PRICE or draft.price]
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
     # Of an exit only the trigger is reported. Its quantity is that of the order, whose problem is listed already.
     for leg in order.legs[1:]:
         name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
-        fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
-        failures = check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry)
+        fields: dict[str, str] = {OrderField.TRIGGER_PRICE: name, OrderField.TRIGGER_BY: "trigger_by"}
+        failures = check_order(product, leg.item(product.code), **prices, entry=entry)
         problems += [_problem(one, fields, draft) for one in failures if one.field in fields]
     if isinstance(order, Bracket) and draft.reduce_only:
         message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
@@ -223,7 +227,7 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) ->
     message = (
         f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}. The nearest is {' or '.join(texts)}"
     )
-    return Problem("quantity", "stepSize", message, choices)
+    return Problem("quantity", ProductRule.STEP_SIZE, message, choices)
 
 
 def max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal | None:
@@ -417,7 +421,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     if quantity < free and price * quantity < product.min_order_value:
         below = f"is below minOrderValue {trimmed(product.min_order_value)}, and does not close the whole position"
         message = f"order value {trimmed(price * quantity)} {below}"
-        return [Problem("quantity", "minOrderValue", message, (choice,))]
+        return [Problem("quantity", ProductRule.MIN_VALUE, message, (choice,))]
     return []
 
 
@@ -519,13 +523,13 @@ def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
     if largest is not None and notional > largest:
         most = f"maxPositionNtnl {money(largest)} of {product.symbol}"
         message = f"position and orders would reach {money(notional)} USDC, above {most}"
-        return [Problem("quantity", "maxPositionNtnl", message)]
+        return [Problem("quantity", ProductRule.MAX_NOTIONAL, message)]
     # Larger positions allow less leverage. The tier is that of position and orders together.
     limit = margin.tier_of(notional, product.tiers).max_leverage if product.tiers else None
     if limit is None or holdings.leverage is None or holdings.leverage <= limit:
         return []
     allowed = f"{product.symbol} allows leverage {trimmed(limit)}x, yours is {trimmed(holdings.leverage)}x"
-    return [Problem("quantity", "maxLeverage", f"at a notional of {money(notional)} USDC {allowed}")]
+    return [Problem("quantity", ProductRule.MAX_LEVERAGE, f"at a notional of {money(notional)} USDC {allowed}")]
 
 
 def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:

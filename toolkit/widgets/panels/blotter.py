@@ -14,6 +14,8 @@ from ...client.reads.derived_columns import net_size, pnl_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ...products import decimal_text
+from ...protocol.orders.items import CancelItem
+from ...protocol.orders.order_actions import CancelAll, CancelOrders
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
 from ..base_panel.panel import can_sign, confirmed, module
@@ -97,9 +99,9 @@ class PositionPanel(ReviewedPanel):
             return self._begin_review(order.check(product), f"Place {order.describe()}", "place", symbol)
         if price:
             return self._review_replacement(product, waiting[0], price=price)
-        item = {"symbolCode": str(product.code), "ordId": waiting[0]}
+        request = CancelOrders((CancelItem(product.code, int(waiting[0])),))
         text = f"Cancel the {words} of {symbol} at {waiting[1]}"
-        return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
+        return self._begin_review(request, text, "cancel", symbol)
 
     def _position(self, symbol: str) -> tuple[Any, list[Decimal]]:
         """Return a position with the sizes of its legs, none without a position."""
@@ -190,8 +192,8 @@ class Blotter(PositionPanel):
         It raises further errors as `session.cancel` does.
         """
         row = order_row(self.orders.rows(), order_id)
-        item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
-        return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
+        request = CancelOrders((CancelItem(self._code(row), int(row["order_id"])),))
+        return self._sign_and_send(request, f"cancelled order {order_id}")
 
     def cancel_all(self) -> list[Receipt]:
         """Cancel all shown orders.
@@ -210,8 +212,7 @@ class Blotter(PositionPanel):
         # One request cancels either the resting or the untriggered orders of one product.
         orders = self._shown(self.orders.rows())
         for code, untriggered in sorted({(self._code(one), is_untriggered(one)) for one in orders}):
-            payload = {"type": "cancelAll", "symbolCode": code, "conditionalOrder": untriggered}
-            receipts.append(self._sign_and_send(payload, "cancelled all orders"))
+            receipts.append(self._sign_and_send(CancelAll(code, untriggered), "cancelled all orders"))
         return receipts
 
     def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
