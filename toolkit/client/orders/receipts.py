@@ -13,7 +13,7 @@ from ...numerals import Timeout, plain_text
 from ...orders import Order
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.reads.door import whole
+from ...protocol.reads.wire_values import whole
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState

@@ -15,6 +15,7 @@ from ...errors import capital
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint, Param
 from ...protocol.reads.info_queries import ENDPOINTS
+from ...protocol.reads.rows import Row
 from ...suggestions import Suggesting, bound
 from ...worked_examples import examples_of
 from ..io.docstrings import described, parameter, section
@@ -60,7 +61,7 @@ class InfoFlows(Suggesting):
         self._reader = Reader(session)
 
 
-def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
+def _method(endpoint: Endpoint[Row]) -> Callable[..., Flow[pd.DataFrame]]:
     """Return the generator function of one query, with its signature and docstring."""
     signature = _signature(endpoint)
 
@@ -88,7 +89,7 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     return call
 
 
-def _signature(endpoint: Endpoint) -> Signature:
+def _signature(endpoint: Endpoint[Row]) -> Signature:
     required = _required(endpoint.params.values())
     optional = [param for param in endpoint.params.values() if param not in required]
     usual = Parameter.POSITIONAL_OR_KEYWORD
@@ -145,7 +146,7 @@ def _accepts(param: Param) -> str:
     return param.rule
 
 
-def _default_words(endpoint: Endpoint, param: Param) -> str:
+def _default_words(endpoint: Endpoint[Row], param: Param) -> str:
     if endpoint.windowed and param.name == "page":
         return ", default: all pages"
     known = _default(param)
@@ -164,7 +165,7 @@ _RAISES = {
 }
 
 
-def _docstring(endpoint: Endpoint) -> str:
+def _docstring(endpoint: Endpoint[Row]) -> str:
     required = _required(endpoint.params.values())
     parameters = [
         parameter(
@@ -196,7 +197,7 @@ def _docstring(endpoint: Endpoint) -> str:
     return "\n".join(lines)
 
 
-def _rows(endpoint: Endpoint) -> str:
+def _rows(endpoint: Endpoint[Row]) -> str:
     if endpoint.windowed:
         rows = f"All rows, oldest first. With `page` or `page_size` one page, {endpoint.order}."
     else:
@@ -204,7 +205,7 @@ def _rows(endpoint: Endpoint) -> str:
     return f"{rows} Columns with dtype and unit:".strip()
 
 
-def _columns(endpoint: Endpoint) -> Iterable[str]:
+def _columns(endpoint: Endpoint[Row]) -> Iterable[str]:
     for field in endpoint.record.fields:
         unit = f", {field.unit}" if field.unit else ""
         mark = "" if field.published or not endpoint.record.known else " [L]"

@@ -16,12 +16,12 @@ from typing import Any
 
 from ...errors import FeedError
 from ...protocol.enums import ENUMS
-from ...protocol.hexbytes import is_address
-from ...protocol.reads import door
+from ...protocol.reads import door, ties
 from ...protocol.reads.channel import Channel
 from ...protocol.reads.feed import AOP_RECORDS, CLOSED_ORDER_STATES, RECENT, RECORDS
 from ...protocol.reads.rows import Record as DeclaredRecord
 from ...protocol.reads.rows import RecordField
+from ...protocol.reads.wire_values import amount, read, whole
 from .local_book import LocalBook
 
 Record = dict[str, Any]
@@ -54,7 +54,7 @@ class ChannelState(ABC):
         self.channel = channel
         self.data: Record = {}
         """Members of the last message other than its items: symbol, block, timestamp."""
-        self.fields = fields
+        self._question = ties.of_subscription(channel, fields)
         self.taken = 0
         """Rows that were read."""
         self.dropped = 0
@@ -83,14 +83,16 @@ class ChannelState(ABC):
         """Return the rows that have all that the record needs, with whole numbers where its keys and times are."""
         admitted = []
         for row in rows:
-            why = door.fault(record, row) or self._foreign(row)
+            why = door.fault(record, row)
+            if not why and (wrong := ties.contradiction(record, [row], self._question)) is not None:
+                why = wrong[1]
             if why:
                 self.drop(record.name, why)
                 # An older row of the same key would be shown as if it were true still.
                 self._forget(row)
                 continue
             texts = [one.wire for one in record.needed if one.kind in _WHOLE and type(row[one.wire]) is not int]
-            admitted.append({**row, **{name: door.whole(row[name]) for name in texts}} if texts else row)
+            admitted.append({**row, **{name: whole(row[name]) for name in texts}} if texts else row)
             # Every row is looked at, so nothing is built where nothing is missing.
             for name in () if self._filling else door.absent(record, row, expected):
                 self.noticed.setdefault((record.name, name), "")
@@ -100,17 +102,6 @@ class ChannelState(ABC):
     def _forget(self, row: Mapping[str, Any]) -> None:
         """Take what a row that can't be read replaces out of the state, where what is shown would not be true."""
         return
-
-    def _foreign(self, row: Mapping[str, Any]) -> str:
-        """Return why a row is not of this subscription: another product, account or interval."""
-        for field, value in self.fields.items():
-            for name in ALIASES.get(field, ()):
-                found = row.get(name)
-                other = found is not None and str(found).lower() != str(value).lower()
-                # An address may be abridged.
-                if other and (field != "userAddress" or is_address(found)):
-                    return f"{name} {found!r} is not {value}"
-        return ""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         """Replace the state. Return the new items.
@@ -478,7 +469,7 @@ def _plain(value: Any) -> str:
     """Return a number of an order book as plain text."""
     found = None
     with contextlib.suppress(ValueError):
-        found = None if isinstance(value, bool) else door.amount(value)
+        found = None if isinstance(value, bool) else amount(value)
     if found is None:
         raise ValueError(f"{value!r} in an order book is not a plain decimal number")
     return value if isinstance(value, str) else format(found, "f")
@@ -567,7 +558,7 @@ def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
 def _value(field: RecordField, value: Any) -> Any:
     """Return a value as the type of its field, None for a value that can't be read."""
     try:
-        found = door.read(field, value)
+        found = read(field, value)
     except ValueError:
         return None
     return moment(found, 1) if field.kind in ("ms", "s") else found

@@ -1,0 +1,173 @@
+"""What ties an answer to its question: the account, product, interval, order and window that were asked for.
+
+A parameter declares the column that must have its value (`Param.ties`, `SubscriptionField.ties`), a record what must
+add up (`Sum`) and whether its identity is unique. All is checked here, for every query and every channel. A row without
+the identifying field can't be tied: that is unknown, not wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ...numerals import shown
+from ..hexbytes import hash_text, is_address
+from . import wire_values
+from .channel import Channel
+from .endpoint import Endpoint
+from .rows import Record, RecordField, Row, Sum
+
+WireRow = Mapping[str, object]
+"""A row as decoded, by wire name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an answer must agree with.
+
+    Attributes
+    ----------
+    tied : mapping of str to str
+        Column of the rows → the value that was asked for (default: none).
+    first_ms : int or None
+        Earliest time of a row, `None` for no bound (default: `None`).
+    last_ms : int or None
+        Latest time of a row, `None` for no bound (default: `None`).
+    """
+
+    tied: Mapping[str, str] = field(default_factory=dict)
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+
+def of_query(endpoint: Endpoint[Row], query: Iterable[tuple[str, str]]) -> Question:
+    """Return what the answer to a query must agree with.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    query : iterable of tuple of (str, str)
+        Names and texts of the query.
+    """
+    asked = [(param, value) for name, value in query if (param := endpoint.params.get(name)) and param.ties]
+    tied: dict[str, str] = {param.ties: value for param, value in asked if param.ties != "time"}
+    # The time of a row that changes may pass the end of the window before it is read.
+    bounds = {param.name: int(value) for param, value in asked if param.ties == "time" and not endpoint.record.changing}
+    return Question(tied, bounds.get("start"), bounds.get("end"))
+
+
+def of_subscription(channel: Channel, fields: Mapping[str, object]) -> Question:
+    """Return what the rows of a channel must agree with.
+
+    Parameters
+    ----------
+    channel : Channel
+        Declaration of the channel.
+    fields : mapping of str to object
+        Checked fields of the subscription.
+    """
+    return Question({one.ties: str(fields[one.name]) for one in channel.fields if one.ties and one.name in fields})
+
+
+def contradiction(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
+    """Return the number of a row that contradicts the question, or itself, and why, `None` where none does.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the rows.
+    rows : sequence of mapping of str to object
+        The rows.
+    question : Question
+        What they must agree with.
+    """
+    for column, asked in question.tied.items():
+        if (of_tie := record.by_column.get(column)) and (found := _of_another(of_tie, rows, asked)):
+            return found
+    if record.time and (question.first_ms, question.last_ms) != (None, None):
+        if found := _outside(record.by_wire[record.time], rows, question):
+            return found
+    return next(filter(None, (_unequal(record, rows, one) for one in record.sums)), None)
+
+
+def repetition(record: Record, rows: Sequence[WireRow]) -> tuple[int, str] | None:
+    """Return the number of the second row of one identity in one answer, and which it is, `None` without any.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the rows.
+    rows : sequence of mapping of str to object
+        The rows of one answer.
+    """
+    if not record.identity or not record.unique:
+        return None
+    # As text, because venues write ids as numbers or as text. An id that is missing is none.
+    parts = [[str(row.get(name) or "") for row in rows] for name in record.identity]
+    keys = list(zip(*parts, strict=True))
+    if len(set(keys)) == len(keys):
+        return None
+    seen: set[tuple[str, ...]] = set()
+    for at, key in enumerate(keys):
+        if all(key) and key in seen:
+            return at, f"{' and '.join(record.identity)} {' and '.join(key)} is there twice"
+        seen.add(key)
+    return None
+
+
+def _of_another(one: RecordField, rows: Sequence[WireRow], asked: str) -> tuple[int, str] | None:
+    found = [row.get(one.wire) for row in rows]
+    try:
+        distinct: Iterable[object] = set(found)
+    except TypeError:  # a list or an object, which is no value of a field
+        distinct = found
+    wrong = next((value for value in distinct if _differs(one, value, asked)), None)
+    return None if wrong is None else (found.index(wrong), f"{one.wire} {shown(wrong)} is not {asked}")
+
+
+def _differs(one: RecordField, value: object, asked: str) -> bool:
+    """Return whether a value is not the one that was asked for. One that is missing or can't be compared is not."""
+    if value == asked:  # nearly always
+        return False
+    try:
+        found = wire_values.read(one, value)
+    except ValueError:
+        return False
+    if found is None or found == "":
+        return False
+    if one.kind == "address":  # it may be abridged
+        return is_address(found) and found.lower() != asked.lower()
+    if one.kind == "hash":
+        return bool(found != hash_text(asked))
+    if one.kind in ("integer", "id"):
+        return bool(found != int(asked))
+    if one.kind == "code" and not found.isdecimal():
+        return False
+    return str(found).lower() != asked.lower()
+
+
+def _outside(time: RecordField, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
+    found, _ = wire_values.column(time, [row.get(time.wire) for row in rows])
+    known = [one for one in found if one]
+    first, last = question.first_ms, question.last_ms
+    early = first is not None and min(known, default=first) < first
+    late = last is not None and max(known, default=last) > last
+    if not (early or late):
+        return None
+    wrong = min(known) if early else max(known)
+    bound = f"before startTime {first}" if early else f"after endTime {last}"
+    return found.index(wrong), f"{time.wire} {wrong} is {bound}"
+
+
+def _unequal(record: Record, rows: Sequence[WireRow], one: Sum) -> tuple[int, str] | None:
+    fields = [record.by_column[name] for name in (one.status, one.total, *one.parts)]
+    columns = [wire_values.column(each, [row.get(each.wire) for row in rows])[0] for each in fields]
+    for at, (status, total, *parts) in enumerate(zip(*columns, strict=True)):
+        # Without the status, what was open may be gone.
+        if total and None not in parts and status is not None and status not in one.ended:
+            if (found := sum(parts, Decimal(0))) != total:
+                names = " + ".join(each.wire for each in fields[2:])
+                return at, f"{names} {found} is not {fields[1].wire} {total}"
+    return None
