@@ -91,12 +91,19 @@ def test_two_rows_with_one_identity_are_no_answer() -> None:
         ({"leaveQty": None}, False),
         ({"leaveQty": "?"}, False),
         ({"status": None, "leaveQty": "0"}, False),
+        ({"leaveQty": "0.4", "reduceOnly": 1}, False),
+        ({"leaveQty": "0.4", "reduceOnly": None}, False),
+        ({"leaveQty": "0.4", "side": "SELL_CLOSE_HEDGE"}, False),
+        ({"leaveQty": "2.1", "reduceOnly": 1}, True),
+        ({"filledQty": "2.1", "status": "CANCELED"}, True),
     ],
 )
 def test_filled_and_remaining_are_the_quantity_until_the_order_ends(changed: dict[str, Any], refused: bool) -> None:
-    row = {**whole(OrderState.declared, qty="2", filledQty="0", leaveQty="2"), **changed}
+    row = {**whole(OrderState.declared, qty="2", filledQty="0", leaveQty="2", reduceOnly=0), **changed}
     if refused:
-        with pytest.raises(BadAnswer, match=r"OrderState: filledQty \+ leaveQty [0-9.]+ is not qty 2, in row 1 of 1"):
+        with pytest.raises(
+            BadAnswer, match=r"OrderState: filledQty \+ leaveQty [0-9.]+ is (not|more than) qty 2, in row 1 of 1"
+        ):
             rows_of(ORDER_STATES, [row])
     else:
         assert rows_of(ORDER_STATES, [row]) == [row]

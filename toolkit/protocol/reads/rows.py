@@ -179,7 +179,7 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Amounts of a row that add up to another one.
+    """Amounts of a row that are never more than another one together, and add up to it in most rows.
 
     Attributes
     ----------
@@ -187,19 +187,26 @@ class Sum:
         Columns of the parts.
     total : str
         Column of their sum. A total of 0 says nothing: a take-profit of 0 is one for the whole position.
-    status : str
-        Column of the status of the row.
-    ended : frozenset of str
-        Statuses in which the parts no longer add up: what was open of a cancelled order is gone.
+    complete : mapping of str to frozenset of str
+        Columns and the values with which the parts are all of the total, if all of the columns have one of them.
     """
 
     parts: tuple[str, ...]
     total: str
-    status: str
-    ended: frozenset[str]
+    complete: Mapping[str, frozenset[str]]
 
 
-OF_ORDER = Sum(("filled", "remaining"), "quantity", "status", frozenset({"CANCELED", "REJECTED"}))
+OF_ORDER = Sum(
+    ("filled", "remaining"),
+    "quantity",
+    {
+        # What was open of an order that was cancelled or rejected is gone.
+        "status": frozenset({"ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED", "FILLED"}),
+        # An order that only reduces a position may itself be reduced to it.
+        "side": frozenset({"BUY", "SELL"}),
+        "reduce_only": frozenset({"NONE"}),
+    },
+)
 """What was filled of an order and what is still open are its quantity."""
 
 
@@ -413,7 +420,7 @@ class RowType(msgspec.StructMeta):
             hints = get_type_hints(made, include_extras=True)
             fields = tuple(_field(column, one, hints[column], source, feed) for column, one in declared.items())
             known = {one.wire for one in fields}
-            added = {column for one in sums for column in (*one.parts, one.total, one.status)}
+            added = {column for one in sums for column in (*one.parts, one.total, *one.complete)}
             if unknown := ({*identity, *((time,) if time else ())} - known) | (added - declared.keys()):
                 raise TypeError(f"{name} has no field {', '.join(sorted(unknown))}")
             made.declared = Record(name, about, fields, identity, time, changing, source, sums, unique)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from ...numerals import shown
 from ..hexbytes import hash_text, is_address
@@ -162,12 +163,18 @@ def _outside(time: RecordField, rows: Sequence[WireRow], question: Question) -> 
 
 
 def _unequal(record: Record, rows: Sequence[WireRow], one: Sum) -> tuple[int, str] | None:
-    fields = [record.by_column[name] for name in (one.status, one.total, *one.parts)]
-    columns = [wire_values.column(each, [row.get(each.wire) for row in rows])[0] for each in fields]
-    for at, (status, total, *parts) in enumerate(zip(*columns, strict=True)):
-        # Without the status, what was open may be gone.
-        if total and None not in parts and status is not None and status not in one.ended:
-            if (found := sum(parts, Decimal(0))) != total:
-                names = " + ".join(each.wire for each in fields[2:])
-                return at, f"{names} {found} is not {fields[1].wire} {total}"
+    def column(name: str) -> list[Any]:
+        of = record.by_column[name]
+        return wire_values.column(of, [row.get(of.wire) for row in rows])[0]
+
+    sums = zip(column(one.total), *map(column, one.parts), strict=True)
+    conditions = {name: column(name) for name in one.complete}
+    for at, (total, *parts) in enumerate(sums):
+        if not total or None in parts or (found := sum(parts, Decimal(0))) == total:
+            continue
+        complete = all(conditions[name][at] in values for name, values in one.complete.items())
+        if complete or found > total:
+            names = " + ".join(record.by_column[name].wire for name in one.parts)
+            said = "is not" if complete else "is more than"
+            return at, f"{names} {found} {said} {record.by_column[one.total].wire} {total}"
     return None
