@@ -348,6 +348,6 @@ def test_each_text_is_read_once(values: list[Any], times: int, monkeypatch: pyte
         return str(value)
 
     monkeypatch.setattr(wire_values, "read", noted)
-    field = RecordField("x", "x", "text", None, "", "", "", "string", P)
+    field = RecordField("x", "x", "text", "order_side", "", "", "", "string", P)
     assert wire_values.column(field, values) == (list(map(str, values)), 0)
     assert len(read) == times

@@ -16,6 +16,7 @@ import pandas as pd
 from ...errors import ExchangeError, warn
 from ...progress import Progress
 from ...protocol.reads.info.candles import Kline
+from ...protocol.reads.info.parameters import END, START
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Elapsed, Flow, Now, Reply
 from ..io.read_budget import ReadBudget, Spent
@@ -233,7 +234,7 @@ def _fetch(
         begin, end = left.pop()
         stop = min(begin + WINDOW * request.interval_ms, end)
         # The query includes both ends.
-        query = (*request.query, ("startTime", str(begin)), ("endTime", str(stop - 1)))
+        query = (*request.query, (START.wire, str(begin)), (END.wire, str(stop - 1)))
         reply: Reply = yield from reader.fetch(_KLINES, query)
         received = frames.frame(_KLINES, reply.body, query, exact=request.exact, entrance=reader.door)
         answers.append((reply.body, received))

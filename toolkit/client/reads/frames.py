@@ -418,13 +418,17 @@ def _amounts(found: Sequence[Decimal | None], *, exact: bool) -> Any:
     if not exact:
         return np.fromiter((np.nan if one is None else float(one) for one in found), np.float64, len(found))
     made = np.empty(len(found), dtype=object)
-    made[:] = [pd.NA if one is None else one for one in found]
+    made[:] = [pd.NA if one is None else one for one in found] if _lacks(found) else found
     return made
+
+
+def _lacks(found: Sequence[object]) -> bool:
+    return type(None) in set(map(type, found))  # quicker than to compare each with None
 
 
 def _int64s(found: Sequence[int | None]) -> tuple[Any, Any]:
     """Return int64 numbers, and a mask of the missing ones."""
-    if None not in found:  # nearly always
+    if not _lacks(found):  # nearly always
         return np.array(found, np.int64), np.zeros(len(found), bool)
     mask = np.fromiter((number is None for number in found), bool, len(found))
     return np.fromiter((number or 0 for number in found), np.int64, len(found)), mask
@@ -442,7 +446,8 @@ _CHUNK = 1 << 17
 """Bytes of JSON that are decoded together."""
 _PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
-_NUMBERS = ("timestamp", *_FLOATS, "tradeCount")
+_NUMBERS = Kline.declared.wires("time", *_FLOATS, "trades")
+_SYMBOL, _INTERVAL = Kline.declared.wires("symbol", "interval")
 
 
 def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
@@ -471,10 +476,10 @@ def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
     begin, end = head.end(), len(text) - 2
     try:
         first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
-        if type(first["symbolName"]) is not str or type(first["intrvl"]) is not int:
+        if type(first[_SYMBOL]) is not str or type(first[_INTERVAL]) is not int:
             return None
         # Its literals refuse a row of another product or interval, so that both can be repeated instead of read.
-        decoder = _kline_decoder(first["symbolName"], first["intrvl"])
+        decoder = _kline_decoder(first[_SYMBOL], first[_INTERVAL])
         table = _decode_pieces(decoder, body, begin, end)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
         return None
@@ -487,14 +492,14 @@ def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
     if table.min() < 0 or not table[0].all():
         return None
     door.tie(KLINES, [first], query)  # all of them are of its product and interval
-    return _kline_frame(table, first["symbolName"], first["intrvl"])
+    return _kline_frame(table, first[_SYMBOL], first[_INTERVAL])
 
 
 @lru_cache(maxsize=64)
 def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
     row = msgspec.defstruct(
         "KlineRow",
-        [("symbolName", Literal[symbol]), ("intrvl", Literal[interval]), *((name, float) for name in _NUMBERS)],
+        [(_SYMBOL, Literal[symbol]), (_INTERVAL, Literal[interval]), *((name, float) for name in _NUMBERS)],
         gc=False,
         forbid_unknown_fields=True,
     )

@@ -21,6 +21,7 @@ from typing import Any
 from ...progress import Progress
 from ...protocol.reads.door import admit, rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
+from ...protocol.reads.info.parameters import END, START
 from ...protocol.reads.rows import Row
 from ..io.flow import Elapsed, Flow, Reply
 from ..io.read_budget import BUDGET, ReadBudget, Spent
@@ -319,7 +320,7 @@ class PagedRead:
     def _window_of(self, start_ms: int | None, end_ms: int | None) -> Query:
         """Return the bounds of a window as pairs of the query."""
         last = end_ms if self.endpoint.windowed else None
-        bounds = (("startTime", start_ms), ("endTime", last))
+        bounds = ((START.wire, start_ms), (END.wire, last))
         return tuple((name, str(bound_ms)) for name, bound_ms in bounds if bound_ms is not None)
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ...environments import LOCAL
 from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct, warn
 from ...numerals import moment
-from ...product_rows import missing_words, product_rows
+from ...product_rows import TIER_ROWS, missing_words, product_rows
 from ...products import Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ...protocol.reads.door import Door, R, admit, rows_of, typed_rows
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info.products import ProductMeta
+from ...protocol.reads.info.explorer import BLOCK, BlockPage
+from ...protocol.reads.info.orders import OrderState
+from ...protocol.reads.info.products import MarginTier, ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.rows import Record
 from ...protocol.reads.rows import Row as TypedRow
@@ -451,7 +453,7 @@ class Reader:
         for status in OPEN_STATUSES:
             given = {"account": account, "status": status, "symbol": code}
             read = yield from self.all_rows("order_states", given, in_part=in_part)
-            found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+            found |= {int(row[_ORDER_ID]): (status, row) for row in read.rows.values()}
             found.missing = found.missing or read.missing
         return found
 
@@ -553,13 +555,13 @@ class Reader:
         """
         if environment.name != LOCAL.name:
             return f"{environment.name} {environment.chain.chain_id}"
-        genesis = Fetch("GET", ENDPOINTS["block"].path, (("blockHeight", "0"),))
+        genesis = Fetch("GET", BLOCK.path, ((_BLOCK, "0"),))
         try:
             data = (yield from read(genesis, self._session._delivery.retry)).data
         # A venue without that block is identified by its address.
         except ExchangeError:
             data = None
-        found = data.get("blockHash") if isinstance(data, Mapping) else None
+        found = data.get(_HASH) if isinstance(data, Mapping) else None
         return f"{environment.name} {found or environment.base_url}"
 
     def query(self, endpoint: Endpoint[TypedRow], given: Mapping[str, Any]) -> Flow[Query]:
@@ -729,15 +731,17 @@ def meta_rows(rows: Any) -> list[Any]:
     """
     flat: list[Any] = []
     for row in rows if isinstance(rows, list) else ():
-        tiers = row.get("riskLimitVo") if isinstance(row, Mapping) else None
+        tiers = row.get(TIER_ROWS) if isinstance(row, Mapping) else None
         if isinstance(tiers, list):
-            flat += [{"tableId": row.get("tableId"), **tier} for tier in tiers if isinstance(tier, Mapping)]
+            flat += [{_TABLE: row.get(_TABLE), **tier} for tier in tiers if isinstance(tier, Mapping)]
         else:
             flat.append(row)
     return flat
 
 
 PATH = ENDPOINTS["products"].path
+[_TABLE], [_ORDER_ID] = MarginTier.declared.wires("table"), OrderState.declared.wires("order_id")
+_BLOCK, _HASH = BlockPage.declared.wires("block", "hash")
 KEEP_MS = 60_000
 """How long a product list is used before it is fetched again."""
 REFRESH_MS = 1_000

@@ -811,7 +811,7 @@ class TableFlows:
             of_one = {**given, "symbol": one}
             read = yield from self._reader.resumable("fills", {**of_one, "role": role}, start, end, progress)
             reads.append(read)
-            if read.rows and not any(column(Trade.declared.by_column["role"], list(read.rows.values()))[0]):
+            if read.rows and not any(row.get(_ROLE) for row in read.rows.values()):
                 beside += yield from self._fill_in_role_and_type(read, role, of_one)
         frame = yield from self._reader.frame_of(reads, oldest_first(reads), beside=beside, exact=exact)
         return indexed(with_value_and_fee(frame), index)
@@ -848,7 +848,7 @@ class TableFlows:
                 roles = [name for name, those in ids.items() if fill_id in those]
                 # A fill in the answers of both roles is of neither.
                 values = roles[0] if len(roles) == 1 else None, types.get(order_id)
-                found[_fill_key(row)] = dict(zip((fields["role"].wire, fields["type"].wire), values, strict=True))
+                found[_fill_key(row)] = dict(zip(Trade.declared.wires("role", "type"), values, strict=True))
             if len(known) > _KNOWN_FILLS:
                 known.clear()
             # What the venue does not show yet is asked for again.
@@ -859,7 +859,10 @@ class TableFlows:
 
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple([str(row.get(Trade.declared.by_column[name].wire)) for name in ("account", "id", "tx_hash")])
+    return tuple(map(str, map(row.get, _FILL_KEY)))
+
+
+_ROLE, *_FILL_KEY = Trade.declared.wires("role", "account", "id", "tx_hash")
 
 
 def _check_limit(limit: int) -> None:

@@ -18,6 +18,7 @@ from ...errors import FeedError
 from ...protocol.enums import ENUMS
 from ...protocol.reads import door, ties
 from ...protocol.reads.channel import Channel
+from ...protocol.reads.channels.account import FeedOrder, FeedPosition
 from ...protocol.reads.feed import AOP_RECORDS, CLOSED_ORDER_STATES, RECENT, RECORDS
 from ...protocol.reads.rows import Record as DeclaredRecord
 from ...protocol.reads.rows import RecordField
@@ -30,13 +31,6 @@ KEPT = 10_000
 
 _ENVELOPE = frozenset({"type", "sequence", "recent"})
 _WHOLE = frozenset({"integer", "ms", "s"})
-ALIASES = {
-    "symbol": ("symbol", "symbolName", "s"),
-    "depth": ("depth",),
-    "interval": ("intrvl", "interval"),
-    "userAddress": ("userAddr", "userAddress"),
-}
-"""Subscription field → its names in data messages."""
 
 
 class ChannelState(ABC):
@@ -331,7 +325,7 @@ class AccountState(ChannelState):
             if data["aop"].get(part) is not None:
                 rows = _listed(data["aop"][part])
                 # Of an order that has ended only the id is needed.
-                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get("ordId")]
+                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get(_ORDER_ID)]
                 rest = [row for row in rows if row not in ended] if ended else rows
                 aop[part] = [*self._admit(AOP_RECORDS[part], rest), *ended]
         for part, items in aop.items():
@@ -406,7 +400,7 @@ class AppendState(ChannelState):
         new = [item for item in self._items(data) if self._name(item) not in known]
         if new:
             # The sort is stable: items of one millisecond keep the order in which they came.
-            self.items = deque(sorted([*self.items, *new], key=_time), maxlen=self.items.maxlen)
+            self.items = deque(sorted([*self.items, *new], key=self._time), maxlen=self.items.maxlen)
         self._filled = {self._name(item) for item in new}
         return new
 
@@ -423,9 +417,13 @@ class AppendState(ChannelState):
 
     def _name(self, item: Record) -> tuple[str, ...]:
         """Return what distinguishes a record from others, as text: feed and Info API may write numbers differently."""
-        side = ENUMS["position_side"]  # which the feed writes as a name, and the Info API as a number
-        values = {name: item.get(name) for name in self.channel.identity or item}
-        return tuple(_key_text(side.text(one) if name == "posSide" else one) for name, one in values.items())
+        fields = self.channel.record.by_wire
+
+        def text(name: str) -> str:
+            enum = fields[name].enum if name in fields else None
+            return _key_text(item.get(name) if enum is None else ENUMS[enum].text(item.get(name)))
+
+        return tuple(map(text, self.channel.identity or item))
 
     def records(self) -> list[Record]:
         return list(self.items)
@@ -450,9 +448,14 @@ class AppendState(ChannelState):
 
     def _follows(self, item: Record) -> bool:
         """Return whether an item happened after every known item."""
-        field = next((name for name in _TIME_FIELDS if name in item), "")
-        later, earlier = item.get(field), self.items[-1].get(field)
-        return isinstance(later, int) and isinstance(earlier, int) and later > earlier
+        return self._time(item) > self._time(self.items[-1])
+
+    def _time(self, item: Record) -> int:
+        """Return the time of an item, or the height of its block, 0 where its record has neither."""
+        record = self.channel.record
+        block = record.by_column.get("block")
+        name = record.time or (block.wire if block else "")
+        return int(item.get(name) or 0)
 
 
 def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -488,19 +491,14 @@ def _key_text(value: Any) -> str:
     return str(value).lower()
 
 
-def _time(item: Mapping[str, Any]) -> int:
-    return next((int(item[name]) for name in _TIME_FIELDS if name in item), 0)
-
-
-_TIME_FIELDS = ("transactionTime", "closedTime", "timestamp", "blockHeight")
-
-
 def _is_closed(part: str, item: Mapping[str, Any]) -> bool:
     if part == "orders":
-        return item.get("ordStatus") in CLOSED_ORDER_STATES
-    if part == "positions":
-        return _is_zero(item.get("longSize")) and _is_zero(item.get("shortSize"))
-    return False
+        return item.get(_ORDER_STATUS) in CLOSED_ORDER_STATES
+    return part == "positions" and all(_is_zero(item.get(name)) for name in _SIZES)
+
+
+_ORDER_ID, _ORDER_STATUS = FeedOrder.declared.wires("order_id", "status")
+_SIZES = FeedPosition.declared.wires("long_size", "short_size")
 
 
 def _is_zero(size: Any) -> bool:
@@ -525,7 +523,7 @@ def state_of(channel: Channel, fields: Mapping[str, Any]) -> ChannelState:
     fields : mapping
         Fields of the subscription.
     """
-    return AccountState(channel, fields) if channel.type == "aopState" else _STATES[channel.style](channel, fields)
+    return AccountState(channel, fields) if channel.parts else _STATES[channel.style](channel, fields)
 
 
 class FeedRow(dict[str, Any]):

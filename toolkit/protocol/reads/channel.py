@@ -81,6 +81,8 @@ class SubscriptionField:
         Value of a subscription without it (default: none).
     ties : Tie
         Column of the rows that must have its value (default: none).
+    aliases : tuple of str
+        Further names that it has in data messages (default: none).
     """
 
     name: str
@@ -88,12 +90,18 @@ class SubscriptionField:
     rule: str
     default: Any = None
     ties: Tie = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that it has in data messages."""
+        return (*self.aliases, self.name)
 
 
-SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text", ties="symbol")
+SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text", ties="symbol", aliases=("symbolName", "s"))
 DEPTH = SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5)
-INTERVAL = SubscriptionField("interval", _interval, "seconds, as text", ties="interval")
-ACCOUNT = SubscriptionField("userAddress", _address, "0x address of the account", ties="account")
+INTERVAL = SubscriptionField("interval", _interval, "seconds, as text", ties="interval", aliases=("intrvl",))
+ACCOUNT = SubscriptionField("userAddress", _address, "0x address of the account", ties="account", aliases=("userAddr",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -266,6 +266,16 @@ class Record:
         """Column → field."""
         return {one.column: one for one in self.fields}
 
+    def wires(self, *columns: str) -> tuple[str, ...]:
+        """Return the wire names of columns.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of columns.
+        """
+        return tuple([self.by_column[name].wire for name in columns])
+
     @cached_property
     def needed(self) -> tuple[RecordField, ...]:
         """Fields that a row can't be used without."""

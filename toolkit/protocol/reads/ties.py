@@ -105,14 +105,13 @@ def repetition(record: Record, rows: Sequence[WireRow]) -> tuple[int, str] | Non
     """
     if not record.identity or not record.unique:
         return None
-    # As text, because venues write ids as numbers or as text. An id that is missing is none.
-    parts = [[str(row.get(name) or "") for row in rows] for name in record.identity]
-    keys = list(zip(*parts, strict=True))
+    # As text, because venues write ids as numbers or as text.
+    keys = list(zip(*([str(row.get(name)) for row in rows] for name in record.identity), strict=True))
     if len(set(keys)) == len(keys):
         return None
     seen: set[tuple[str, ...]] = set()
     for at, key in enumerate(keys):
-        if all(key) and key in seen:
+        if key in seen and not any(rows[at].get(name) in (None, "") for name in record.identity):
             return at, f"{' and '.join(record.identity)} {' and '.join(key)} is there twice"
         seen.add(key)
     return None

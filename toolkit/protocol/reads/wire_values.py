@@ -140,15 +140,19 @@ def column(field: RecordField, values: Sequence[object]) -> tuple[list[Any], int
     if field.kind == "object":
         return list(values), 0
     kinds = set(map(type, values))
+    if kinds == _NOTHING:
+        return list(values), 0
     try:
         if field.kind in AMOUNTS and kinds <= _TEXTS:
             return _amounts(values, field.signed), 0  # type: ignore[arg-type]
         if field.kind in _WHOLE and kinds <= _KEYS:
-            return _wholes(field, values), 0
+            return _wholes(field, values, kinds), 0
     except (ArithmeticError, ValueError):
         pass  # one by one, which finds those that can't be read
-    if kinds == _TEXTS and field.kind in ("text", "symbol", "key") and not field.enum:
-        return list(values), 0
+    if kinds <= _KEYS and field.kind in ("text", "symbol", "key") and not field.enum:
+        return list(map(str, values)), 0
+    if kinds == _TEXTS and field.kind == "hash":
+        return [hash_text(str(value)) if value else None for value in values], 0
     if field.kind in AMOUNTS or field.kind in _WHOLE:
         found = [_tried(field, value) for value in values]
     else:
@@ -160,7 +164,7 @@ def column(field: RecordField, values: Sequence[object]) -> tuple[list[Any], int
     return [None if one is _BAD else one for one in found] if bad else found, bad
 
 
-_TEXTS, _KEYS, _WHOLE = {str}, {str, int}, ("integer", "id", "ms", "s")
+_NOTHING, _TEXTS, _KEYS, _WHOLE = {type(None)}, {str}, {str, int}, ("integer", "id", "ms", "s")
 _BAD = object()
 
 
@@ -183,12 +187,13 @@ def _amounts(values: Sequence[str], signed: bool) -> list[Decimal]:
     return list(map(Decimal, values))
 
 
-def _wholes(field: RecordField, values: Sequence[Any]) -> list[int]:
+def _wholes(field: RecordField, values: Sequence[Any], kinds: set[type]) -> list[int]:
     """Return whole numbers that come as numbers or as texts of digits. Raises for others."""
-    digits = "".join([value for value in values if type(value) is str])
-    if digits and not (digits.isascii() and digits.isdecimal()):
-        raise ValueError
-    numbers = list(map(int, values))
+    if str in kinds:
+        digits = "".join(map(str, values))
+        if not (digits.isascii() and digits.isdecimal()):  # and so are the numbers among them not negative
+            raise ValueError
+    numbers = list(map(int, values) if str in kinds else values)
     scale = 1000 if field.kind == "s" else 1
     low, high = (-MAX_TIME, MAX_TIME) if field.kind in ("ms", "s") else (INT64[0], INT64[-1])
     if min(numbers) * scale < low or max(numbers) * scale > high:

@@ -389,8 +389,9 @@ class RunState:
             rows = ((one.time, (one.open, one.high, one.low, one.close, one.volume)) for one in candles)
         else:
             table = whole(self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False))
-            columns = (table[name] for name in ("open", "high", "low", "close", "volume"))
-            rows = zip(map(unix_ms, table.index), zip(*columns, strict=True), strict=True)
+            names = ("open", "high", "low", "close", "volume")
+            listed = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
+            rows = ((time_ms, tuple(row[name] for name in names)) for time_ms, row in listed)
         found: dict[int, tuple[float, ...]] = {}
         for opened, row in rows:
             values = tuple(NAN if value is None else float(value) for value in row)
