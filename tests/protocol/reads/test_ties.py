@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.client.rows import whole
@@ -141,6 +141,7 @@ VALUES = st.one_of(
 RECORDS = [*(one.record for one in ENDPOINTS.values()), *(one.record for one in CHANNELS.values() if one.row)]
 
 
+@settings(max_examples=300)
 @given(st.data(), st.sampled_from([field for record in RECORDS for field in record.fields]))
 def test_a_column_is_read_as_its_values_are(data: st.DataObject, field: Any) -> None:
     alike = data.draw(st.sampled_from([VALUES, st.integers(0, 10**13), st.integers(0, 99).map(str),

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, dataclass_transform, get_args, get_type_hints
 
 import msgspec
 
@@ -177,8 +177,7 @@ class RecordField:
         return _NOUNS.get(self.kind, f"a {self.enum or self.kind}")
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """Amounts of a row that are never more than another one together, and add up to it in most rows.
 
     Attributes

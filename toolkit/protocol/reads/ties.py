@@ -8,36 +8,36 @@ the identifying field can't be tied: that is unknown, not wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...numerals import shown
 from ..hexbytes import hash_text, is_address
 from . import wire_values
-from .channel import Channel
 from .endpoint import Endpoint
 from .rows import Record, RecordField, Row, Sum
+
+if TYPE_CHECKING:
+    from .channel import Channel
 
 WireRow = Mapping[str, object]
 """A row as decoded, by wire name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What an answer must agree with.
 
     Attributes
     ----------
     tied : mapping of str to str
-        Column of the rows → the value that was asked for (default: none).
+        Column of the rows → the value that was asked for.
     first_ms : int or None
         Earliest time of a row, `None` for no bound (default: `None`).
     last_ms : int or None
         Latest time of a row, `None` for no bound (default: `None`).
     """
 
-    tied: Mapping[str, str] = field(default_factory=dict)
+    tied: Mapping[str, str]
     first_ms: int | None = None
     last_ms: int | None = None
 

@@ -142,6 +142,7 @@ def column(field: RecordField, values: Sequence[object]) -> tuple[list[Any], int
     kinds = set(map(type, values))
     if kinds == _NOTHING:
         return list(values), 0
+    # Second form: a value of the wire
     try:
         if field.kind in AMOUNTS and kinds <= _TEXTS:
             return _amounts(values, field.signed), 0  # type: ignore[arg-type]
