@@ -89,6 +89,14 @@ SECOND_FORMS = (
         "tests/venue/risk/test_order_margin.py::test_what_fits_easily_fits_exactly",
     ),
     SecondForm(
+        "a value of the wire",
+        "toolkit.protocol.reads.wire_values:read",
+        "toolkit.protocol.reads.wire_values:column",
+        3.3,
+        "proof of 500 fills: their needed fields by the column, against one value after the other",
+        "tests/protocol/reads/test_ties.py::test_a_column_is_read_as_its_values_are",
+    ),
+    SecondForm(
         "time that concerns no user",
         "toolkit.venue.engine.core:Core.advance",
         "toolkit.venue.simulation.unwatched:pass_time",

@@ -96,7 +96,9 @@ OPTIONAL_RULE = "minimum_price"
 """A field that is a rule only where it is there. It is in no published list, so nothing is missing without it."""
 TIERS = "marginTableId"
 """Name on the wire under which unknown margin tiers are said."""
-TIER_LEVERAGE = "riskLimitVo.maxLeverage"
+TIER_ROWS = "riskLimitVo"
+"""Name on the wire of the rows of a margin table."""
+TIER_LEVERAGE = f"{TIER_ROWS}.maxLeverage"
 """Name on the wire under which it is said that tiers have no highest leverage."""
 CHECKS = {
     "maxLeverage": "the highest leverage",
@@ -206,7 +208,7 @@ def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | Non
         Function of a key and a sentence, called for each value that can't be read.
     """
     try:
-        found = [_tier(symbol, row, tell) for row in read_rows(rows, "riskLimitVo", "objects")]
+        found = [_tier(symbol, row, tell) for row in read_rows(rows, TIER_ROWS, "objects")]
         found.sort(key=lambda tier: tier["floor"])
         floors: list[Decimal] = [tier["floor"] for tier in found]
         if len(set(floors)) < len(floors) or floors[:1] not in ([], [0]):
@@ -219,7 +221,7 @@ def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | Non
 
 def _tier(symbol: str, row: Any, tell: Tell) -> dict[str, Any]:
     if not isinstance(row, Mapping):
-        raise not_a(row, "riskLimitVo", "It must be an object")
+        raise not_a(row, TIER_ROWS, "It must be an object")
     floor, rate = (_from_0(row.get(wire), wire) for wire in (TIER["floor"], TIER["maintenance_rate"]))
     if rate >= 1:
         raise not_a(row.get("maintainMarginRatio"), "maintainMarginRatio", "It must be below 1")
@@ -281,7 +283,7 @@ def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
     found = {}
     for table in _objects(meta.get("marginTables") if isinstance(meta, Mapping) else None):
         try:
-            found[_whole(table.get("tableId"), "tableId")] = table.get("riskLimitVo")
+            found[_whole(table.get("tableId"), "tableId")] = table.get(TIER_ROWS)
         except InputError as error:
             tell(f"tableId {table.get('tableId')}", f"a margin table is left out: {error}")
     return found

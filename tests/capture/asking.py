@@ -102,11 +102,11 @@ def ask_all(account: str | None) -> Flow[list[Answered]]:
     return answers
 
 
-def _unknown(endpoint: Endpoint, facts: Mapping[str, str]) -> list[str]:
+def _unknown(endpoint: Endpoint[Any], facts: Mapping[str, str]) -> list[str]:
     return [name for name, one in endpoint.params.items() if (one.required or one.leading) and name not in facts]
 
 
-def _ask(endpoint: Endpoint, facts: Mapping[str, str]) -> Flow[tuple[Answered, list[Any]]]:
+def _ask(endpoint: Endpoint[Any], facts: Mapping[str, str]) -> Flow[tuple[Answered, list[Any]]]:
     needed = [name for name, one in endpoint.params.items() if one.required or one.leading or one.unless]
     query = tuple((name, facts[name]) for name in needed)
     answered = Answered(endpoint.name, "GET", endpoint.path, query, published=endpoint.published)
@@ -121,7 +121,7 @@ def _ask(endpoint: Endpoint, facts: Mapping[str, str]) -> Flow[tuple[Answered, l
     return answered, [row for row in rows if isinstance(row, Mapping)]
 
 
-def _learn(facts: dict[str, str], endpoint: Endpoint, rows: Sequence[Mapping[str, Any]]) -> None:
+def _learn(facts: dict[str, str], endpoint: Endpoint[Any], rows: Sequence[Mapping[str, Any]]) -> None:
     """Keep values of an answer that other queries need."""
     for row in rows[:1]:
         if endpoint.name == "products":

@@ -152,7 +152,7 @@ def _others(rows: Sequence[Mapping[str, Any]], known: Container[str]) -> dict[st
     return found
 
 
-def compare_answer(endpoint: Endpoint, status: int, body: Any) -> tuple[list[Difference], list[Any]]:
+def compare_answer(endpoint: Endpoint[Any], status: int, body: Any) -> tuple[list[Difference], list[Any]]:
     """Return how the answer of a query differs from its declaration, and its rows.
 
     Parameters

@@ -16,5 +16,10 @@ def value_of(field: RecordField) -> Any:
 
 
 def whole(record: Record, **given: Any) -> dict[str, Any]:
-    """Return a row with these fields, and with the others that the record needs."""
-    return {**{field.wire: value_of(field) for field in record.needed}, **given}
+    """Return a row with these fields, and with the others that the record needs, whose amounts add up."""
+    return {**{field.wire: value_of(field) for field in record.needed}, **nothing_of_sums(record), **given}
+
+
+def nothing_of_sums(record: Record) -> dict[str, Any]:
+    """Return 0 for the first part of each sum of a record, so that the other part is all of it."""
+    return {record.by_column[one.parts[0]].wire: "0" for one in record.sums}

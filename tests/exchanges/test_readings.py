@@ -85,12 +85,12 @@ def test_trades_prices_candles_and_rates_are_exact() -> None:
     ):  # fmt: skip
         assert readings.prices_of(ticker, "BTCUSDC") == {"symbol": "BTCUSDC", **expected}
     assert readings.kline_row([NOON_MS + 999, 1e-7, 2, "3", 4.5, 6], "BTCUSDC", 60, Decimal("0.1")) == {
-        "symbolName": "BTCUSDC", "timestamp": NOON_MS // 1000, "intrvl": 60, "open": "0.0000001", "high": "2",
-        "low": "3", "close": "4.5", "volume": "0.6",
+        "symbol": "BTCUSDC", "time": NOON_MS, "interval": 60, "open": Decimal("1e-7"), "high": 2, "low": 3,
+        "close": Decimal("4.5"), "volume": Decimal("0.6"),
     }  # fmt: skip
-    assert readings.kline_row([NOON_MS, 1, 1, 1, 1, None], "BTCUSDC", 60, Decimal(1))["volume"] == "0"
-    rate = readings.funding_row({"timestamp": float(NOON_MS), "fundingRate": 1e-05}, 3)
-    assert rate == {"fundingTime": NOON_MS, "symbol": 3, "fundingRate": "0.00001"}
+    assert readings.kline_row([NOON_MS, 1, 1, 1, 1, None], "BTCUSDC", 60, Decimal(1))["volume"] == 0
+    rate = readings.funding_row({"timestamp": float(NOON_MS), "fundingRate": 1e-05}, "BTCUSDC")
+    assert rate == {"time": NOON_MS, "symbol": "BTCUSDC", "funding_rate": Decimal("0.00001")}
 
 
 def product(market: dict[str, Any], mode: int = readings.TICK_SIZE, name: str | None = None) -> Any:

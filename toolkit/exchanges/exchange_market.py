@@ -299,7 +299,7 @@ class ExchangeMarket:
         size, symbol = readings.contract_size(self._market), self._product.symbol
         pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)
         rows = [readings.kline_row(candle, symbol, length, size) for candle in pages]
-        return frames.from_rows(Kline.declared, rows)[list(Kline.declared.columns)].set_index("time")
+        return frames.typed(rows, Kline.declared.columns).set_index("time")
 
     def funding_rates(self, start: object = None, end: object = None) -> pd.DataFrame:
         """Return funding rates as `session.info.funding_rate_history` does, without prices.
@@ -323,10 +323,8 @@ class ExchangeMarket:
         """
         hours = 8 * 3_600_000  # only says where the default of `start` is
         pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
-        rows = [readings.funding_row(entry, self._product.code) for entry in pages]
-        symbols = {self._product.code: self._product.symbol}
-        made = frames.from_rows(FundingRatePoint.declared, rows, symbols=symbols)
-        return with_annual_rate(made, False)
+        rows = [readings.funding_row(entry, self._product.symbol) for entry in pages]
+        return with_annual_rate(frames.typed(rows, FundingRatePoint.declared.columns), False)
 
     def _pages(self, fetch: Any, named: tuple[str, ...], start: Any, end: Any, step_ms: int) -> list[Any]:
         """Return what an exchange lists from `start` and before `end`, page by page, each entry once."""

@@ -167,7 +167,7 @@ def _exact(value: object) -> Decimal:
 
 
 def kline_row(candle: Iterable[Any], symbol: str, seconds: int, size: Decimal) -> dict[str, Any]:
-    """Return one of ccxt's candles as a row on the wire. They have no turnover and no number of trades.
+    """Return one of ccxt's candles by column. They have no turnover and no number of trades.
 
     Parameters
     ----------
@@ -182,23 +182,18 @@ def kline_row(candle: Iterable[Any], symbol: str, seconds: int, size: Decimal) -
     """
     time_ms, *prices, volume = candle
     names = ("open", "high", "low", "close", "volume")
-    values = dict(zip(names, [*(_exact(price) for price in prices), _exact(volume or 0) * size], strict=True))
-    row = {name: format(value, "f") for name, value in values.items()}
-    return {"symbolName": symbol, "timestamp": int(time_ms) // 1000, "intrvl": seconds, **row}
+    values = zip(names, [*(_exact(price) for price in prices), _exact(volume or 0) * size], strict=True)
+    return {"symbol": symbol, "time": int(time_ms) // 1000 * 1000, "interval": seconds, **dict(values)}
 
 
-def funding_row(entry: Mapping[str, Any], code: int) -> dict[str, Any]:
-    """Return one of ccxt's past funding rates as a row on the wire.
+def funding_row(entry: Mapping[str, Any], symbol: str) -> dict[str, Any]:
+    """Return one of ccxt's past funding rates by column.
 
     Parameters
     ----------
     entry : mapping of str to object
         ccxt's structure of the rate.
-    code : int
-        Product code of the row.
+    symbol : str
+        Product symbol of the row.
     """
-    return {
-        "fundingTime": int(entry["timestamp"]),
-        "symbol": code,
-        "fundingRate": format(_exact(entry["fundingRate"]), "f"),
-    }
+    return {"time": int(entry["timestamp"]), "symbol": symbol, "funding_rate": _exact(entry["fundingRate"])}

@@ -19,7 +19,7 @@ from .reads.channel import MAX_DEPTH, Channel
 from .reads.endpoint import Endpoint, Param
 from .reads.feed import AOP_RECORDS, CHANNELS, RECORDS
 from .reads.info_queries import ENDPOINTS, META_RECORDS
-from .reads.rows import Record, RecordField
+from .reads.rows import Record, RecordField, Row
 
 Schema = dict[str, Any]
 
@@ -242,7 +242,7 @@ def _exchange() -> Schema:
     }
 
 
-def _data_of(endpoint: Endpoint) -> Schema:
+def _data_of(endpoint: Endpoint[Row]) -> Schema:
     """Return the schema of the data in the answer to a query."""
     row = _reference(endpoint.record.name)
     rows: Schema = {"type": "array", "items": row}
@@ -267,7 +267,7 @@ def _meta() -> Schema:
     return {"marginTables": {"type": "array", "items": table}, "currencies": {"type": "array", "items": currency}}
 
 
-def _query(endpoint: Endpoint) -> Schema:
+def _query(endpoint: Endpoint[Row]) -> Schema:
     return {
         "operationId": endpoint.name,
         "summary": endpoint.summary,

@@ -25,7 +25,6 @@ from toolkit.client.reads.derived_columns import (
     maintenance_of,
     net_size,
     pnl_of,
-    role_and_type,
     with_annual_rate,
     with_value_and_fee,
 )
@@ -403,15 +402,6 @@ def test_an_annual_rate_counts_the_intervals_of_365_days(exact: bool) -> None:
     assert [float(one) for one in plain(made["annualised"])[:3]] == pytest.approx([0.219, -0.219, 0.5])
     assert isinstance(made["annualised"].iloc[0], Decimal) is exact
     assert pd.isna(made["annualised"].iloc[3])
-
-
-def test_a_role_is_known_where_one_query_alone_has_the_fill() -> None:
-    fill = {"id": 5, "orderId": 9}
-    types = {"9": "LIMIT"}
-    assert role_and_type(fill, {"MAKER": {"5"}, "TAKER": {"6"}}, types) == {"role": "MAKER", "ordType": "LIMIT"}
-    assert role_and_type(fill, {"MAKER": set(), "TAKER": {"5"}}, {}) == {"role": "TAKER", "ordType": None}
-    assert role_and_type(fill, {"MAKER": {"5"}, "TAKER": {"5"}}, types)["role"] is None
-    assert role_and_type(fill, {"MAKER": set(), "TAKER": set()}, types)["role"] is None
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -19,10 +19,12 @@ from toolkit.client.reads import frames
 from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer, DataWarning
 from toolkit.protocol.fields import P
-from toolkit.protocol.reads.door import Door
+from toolkit.protocol.reads import wire_values
+from toolkit.protocol.reads.door import typed_rows
 from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info.accounts import AccountAgent
 from toolkit.protocol.reads.info.candles import Kline
-from toolkit.protocol.reads.info.funding import FundingPayment
+from toolkit.protocol.reads.info.funding import FundingPayment, FundingRate
 from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.protocol.reads.rows import RecordField
@@ -289,17 +291,16 @@ def test_a_funding_rate_without_its_interval_has_no_annual_rate(exact: bool) -> 
 def test_a_time_that_is_not_set_is_missing_in_plain_values_too() -> None:
     agent = {one.wire: "1" for one in ENDPOINTS["agents"].record.fields}
     for revoked, expected in ((0, None), (1767225600000, 1767225600000)):
-        body = envelope([{**agent, "revokedAt": revoked, "approvedAt": 1767225600000}])
-        [values] = frames.values_of(ENDPOINTS["agents"], body, entrance=Door())
-        assert (values["revoked_at"], values["approved_at"]) == (expected, 1767225600000)
+        [row] = typed_rows(AccountAgent, [{**agent, "revokedAt": revoked, "approvedAt": 1767225600000}], "")
+        assert (row.revoked_at, row.approved_at) == (expected, 1767225600000)
 
 
 @pytest.mark.parametrize("number", [b"0.12345678901234567890", b'"0.12345678901234567890"'])
-def test_plain_values_are_exact_as_written(number: bytes) -> None:
+def test_amounts_are_exact_as_written(number: bytes) -> None:
     row = msgspec.json.encode(dict.fromkeys((one.wire for one in ENDPOINTS["funding_rates"].record.fields), "1"))
     body = b'{"code":0,"message":"","data":[' + row.replace(b'"fundingRate":"1"', b'"fundingRate":' + number) + b"]}"
-    [values] = frames.values_of(ENDPOINTS["funding_rates"], body, entrance=Door())
-    assert str(values["funding_rate"]) == "0.12345678901234567890"
+    [values] = typed_rows(FundingRate, frames.data_of(body, exact=True), "")
+    assert str(values.funding_rate) == "0.12345678901234567890"
     made = frames.frame(ENDPOINTS["funding_rates"], body, exact=True)
     assert str(made["funding_rate"][0]) == "0.12345678901234567890"
 
@@ -327,7 +328,7 @@ def test_plain_columns_are_read_in_one_step(
     def one_by_one(*given: Any) -> None:
         raise AssertionError(given)
 
-    monkeypatch.setattr(frames, "_each", one_by_one)
+    monkeypatch.setattr(wire_values, "read", one_by_one)
     field = RecordField("x", "x", kind, None, "", "", "", "string", P, kind == "money")
     made, bad = frames.column(field, values, {}, exact=exact)
     assert (len(made), bad) == (2, 0)
@@ -339,12 +340,14 @@ def test_plain_columns_are_read_in_one_step(
 @pytest.mark.parametrize(
     ("values", "times"), [(["a", "b"] * 50, 2), ([1, 2, 3] * 9, 3), ([1, "1"] * 9, 2), ([1, "1", True] * 9, 3)]
 )
-def test_each_text_is_read_once(values: list[Any], times: int) -> None:
+def test_each_text_is_read_once(values: list[Any], times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
 
-    def noted(value: Any) -> str:
+    def noted(field: RecordField, value: Any) -> str:
         read.append(value)
         return str(value)
 
-    assert frames._texts(values, noted) == (list(map(str, values)), 0)
+    monkeypatch.setattr(wire_values, "read", noted)
+    field = RecordField("x", "x", "text", "order_side", "", "", "", "string", P)
+    assert wire_values.column(field, values) == (list(map(str, values)), 0)
     assert len(read) == times

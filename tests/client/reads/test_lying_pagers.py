@@ -18,7 +18,7 @@ import pytest
 
 import toolkit
 from tests.client.fake import META, NOW
-from tests.client.rows import value_of
+from tests.client.rows import nothing_of_sums, value_of
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.read_budget import ReadBudget
 from toolkit.client.io.transport import Retry
@@ -79,7 +79,8 @@ class Pager:
     def row(self, number: int, at_ms: int | None = None) -> dict[str, Any]:
         record = self.endpoint.record
         given = {record.identity[0]: str(number), record.time: NOW - 10**7 + number if at_ms is None else at_ms}
-        return {one.wire: value_of(one) for one in record.fields if one.published} | {"role": "MAKER"} | given
+        made = {one.wire: value_of(one) for one in record.fields if one.published} | nothing_of_sums(record)
+        return made | {"role": "MAKER"} | given
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == ENDPOINTS["products"].path:

@@ -312,7 +312,7 @@ class Fills(World):
 
     def events(self, query: dict[str, str]) -> Any:
         rows = [
-            {"id": str(at), "ordId": str(number), "ordType": name, "blockTime": NOW}
+            {"id": str(at), "ordId": str(number), "ordType": name, "blockTime": int(query["startTime"])}
             for at, (number, name) in enumerate(self.types.items())
         ]
         return listed(rows[::-1])

@@ -93,7 +93,7 @@ def test_each_log_of_an_account_has_its_query(kind: str, query: str, key: str) -
 
 
 def test_an_account_is_its_wallets_open_orders_and_positions_with_their_leverages() -> None:
-    positions = [{"symbol": 1, "leverage": "10", "positionMode": "HEDGE", "longSize": "1"}]
+    positions = [{"symbolCode": 1, "leverage": "10", "positionMode": "HEDGE", "longSize": "1"}]
 
     def orders(query: dict[str, str]) -> dict[str, Any]:
         return {"total": 1, "items": [{"ordId": query["status"], "symbol": 1}]}

@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 import toolkit
 from tests.research.backtesting.events.recorded import random_market
 from tests.research.markets import Scripted
 from toolkit.errors import InputError, LimitReached, NotSent, ToolkitError, WalletError
 from toolkit.limits import Limits
+from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info.candles import KLINES
 from toolkit.research import Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.context import Context
@@ -637,11 +641,12 @@ def test_a_bar_that_can_not_be_is_noted_and_left_out(
 ) -> None:
     healthy, seen = RunState._rows, list[int]()
 
-    def damaged(self: RunState, query: str, **given: Any) -> Any:
-        rows = healthy(self, query, **given)
-        return (
-            [{**row, **(wrong if row["timestamp"] % 180 == 0 else {})} for row in rows] if query == "klines" else rows
-        )
+    changed = {name: Decimal(value) for name, value in wrong.items()}
+
+    def damaged(self: RunState, endpoint: Endpoint[Any], **given: Any) -> Any:
+        rows = healthy(self, endpoint, **given)
+        bad = endpoint is KLINES
+        return [structs.replace(row, **changed) if bad and row.time % 180_000 == 0 else row for row in rows]
 
     monkeypatch.setattr(RunState, "_rows", damaged)
     run: Any = live({"on_bar": lambda ctx, bar: seen.append(bar.time)}, session, [BTC], duration="6m", limits=Limits())

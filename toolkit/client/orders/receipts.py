@@ -16,7 +16,7 @@ from ...protocol.hexbytes import hash_text
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS
 from ...protocol.orders.order_actions import placed_items
-from ...protocol.reads.door import whole
+from ...protocol.reads.wire_values import whole
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState

@@ -16,6 +16,7 @@ import pandas as pd
 from ...errors import ExchangeError, warn
 from ...progress import Progress
 from ...protocol.reads.info.candles import Kline
+from ...protocol.reads.info.parameters import END, START
 from ...protocol.reads.info_queries import ENDPOINTS
 from ..io.flow import Elapsed, Flow, Now, Reply
 from ..io.read_budget import ReadBudget, Spent
@@ -139,8 +140,9 @@ def _agrees(reader: Reader, request: CandleRequest, cached: pd.DataFrame) -> Flo
     """Return whether the venue has the last cached candle. One that was started again may have gone on differently."""
     last = cached.iloc[[-1]]
     before = (("timestamp", str(_unix_ms(last["time"].iloc[0]) + 1)), ("limit", "1"))
-    reply: Reply = yield from reader.fetch(_BEFORE, (*request.query, *before))
-    received = frames.frame(_BEFORE, reply.body).tail(1)
+    query = (*request.query, *before)
+    reply: Reply = yield from reader.fetch(_BEFORE, query)
+    received = frames.frame(_BEFORE, reply.body, query).tail(1)
     names = ["time", "open", "high", "low", "close", "volume"]
     return received[names].to_dict("records") == last[names].to_dict("records")
 
@@ -173,7 +175,7 @@ def read_last(
         wanted = min(WINDOW, count - len(candles))
         query = (*request.query, ("timestamp", str(before)), ("limit", str(wanted)))
         reply: Reply = yield from reader.fetch(_BEFORE, query)
-        received = frames.frame(_BEFORE, reply.body, exact=request.exact, entrance=reader.door)
+        received = frames.frame(_BEFORE, reply.body, query, exact=request.exact, entrance=reader.door)
         pages.append(reply.body)
         # A venue that takes no notice of the time would send the same candles for ever.
         received = received[received["time"] < _timestamp(before)]
@@ -198,8 +200,9 @@ def _first_ms(reader: Reader, request: CandleRequest, start: int, stop: int) -> 
         query = (("symbol_name", request.symbol), ("interval", str(interval_s)), ("limit", str(WINDOW)))
         try:
             while first > start and rows % _ROUND == 0:
-                reply: Reply = yield from reader.fetch(_BEFORE, (*query, ("timestamp", str(first))))
-                times = frames.frame(_BEFORE, reply.body, entrance=reader.door)["time"]
+                before = (*query, ("timestamp", str(first)))
+                reply: Reply = yield from reader.fetch(_BEFORE, before)
+                times = frames.frame(_BEFORE, reply.body, before, entrance=reader.door)["time"]
                 older = times[times < _timestamp(first)]
                 if older.empty:
                     break
@@ -230,9 +233,10 @@ def _fetch(
     while left:
         begin, end = left.pop()
         stop = min(begin + WINDOW * request.interval_ms, end)
-        window = (("startTime", str(begin)), ("endTime", str(stop - 1)))  # the query includes both ends
-        reply: Reply = yield from reader.fetch(_KLINES, (*request.query, *window))
-        received = frames.frame(_KLINES, reply.body, exact=request.exact, entrance=reader.door)
+        # The query includes both ends.
+        query = (*request.query, (START.wire, str(begin)), (END.wire, str(stop - 1)))
+        reply: Reply = yield from reader.fetch(_KLINES, query)
+        received = frames.frame(_KLINES, reply.body, query, exact=request.exact, entrance=reader.door)
         answers.append((reply.body, received))
         progress.add(len(received))
         first, last = _covered(received, begin, stop, request)

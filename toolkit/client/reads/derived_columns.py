@@ -5,7 +5,7 @@ Columns of positions are computed in Decimal from exact frames and converted to 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def legs(
     Parameters
     ----------
     positions : sequence of mapping
-        Rows of the positions query, as `frames.values_of` returns them.
+        Rows of the positions query, by column.
     equity : Decimal or None
         The account's equity in USDC, None if it is not known.
     tiers : mapping
@@ -240,24 +240,6 @@ def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
     )
     fees = opening + closing + np.where(pd.isna(builder), 0, builder)
     return _insert_after(fills, "quantity", {"value": price * quantity, "fee": fees})
-
-
-def role_and_type(
-    fill: Mapping[str, Any], ids: Mapping[str, Container[str]], types: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the role of a fill whose id is among those of one role only, and the type of its order, as on the wire.
-
-    Parameters
-    ----------
-    fill : mapping
-        The fill, in wire names.
-    ids : mapping
-        Ids of fills that a query of one role returned, by role.
-    types : mapping
-        Type of the order, by order id.
-    """
-    roles = [role for role, known in ids.items() if str(fill.get("id")) in known]
-    return {"role": roles[0] if len(roles) == 1 else None, "ordType": types.get(str(fill["orderId"]))}
 
 
 def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:

@@ -8,9 +8,9 @@ follow at the end under their wire names. Missing ones are NA. The response itse
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal
 
@@ -20,11 +20,12 @@ import pandas as pd
 
 from ...errors import BadAnswer, warn
 from ...protocol import jsontext
-from ...protocol.reads import door
+from ...protocol.reads import door, wire_values
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
-from ...protocol.reads.info.candles import Kline
-from ...protocol.reads.rows import AMOUNTS, Record, RecordField
+from ...protocol.reads.info.candles import KLINES, Kline
+from ...protocol.reads.rows import AMOUNTS, Record, RecordField, Row
 from ...suggestions import check_known
+from .conversion import Query
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
@@ -72,8 +73,9 @@ class InfoAnswer(dict[str, Any]):
 
 
 def frame(
-    endpoint: Endpoint,
+    endpoint: Endpoint[Row],
     answer: bytes | Sequence[bytes],
+    query: Query = (),
     *,
     symbols: Symbols | None = None,
     exact: bool = False,
@@ -89,6 +91,8 @@ def frame(
         Declaration of the query.
     answer : bytes or sequence of bytes
         JSON text of the envelope, or several such pages.
+    query : tuple of pairs of str, optional
+        The query that they answer, which their rows must agree with (default: none).
     symbols : str, int or iterable of these, optional
         Product code → symbol (default: none). An unknown code stays as text.
     exact : bool, optional
@@ -99,12 +103,12 @@ def frame(
     Raises
     ------
     BadAnswer
-        For JSON text that is not the envelope, and for rows that the door refuses.
+        For JSON text that is not the envelope, for rows that the door refuses, and for those of another question.
     """
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is Kline.declared and not exact:
         # All or none: two ways of reading in one frame could differ in dtypes.
-        fast = [part for part in map(decode_page, pages) if part is not None]
+        fast = [part for part in (decode_page(page, query) for page in pages) if part is not None]
         if len(fast) == len(pages):
             candles = joined(fast)
             candles.attrs["raw"] = InfoAnswer(pages)
@@ -112,7 +116,7 @@ def frame(
     rows: list[Any] = []
     for page in pages:
         data = data_of(page, exact=exact)
-        rows.extend(door.rows_of(endpoint, data))
+        rows.extend(door.rows_of(endpoint, data, query))
     combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact, entrance=entrance, where=endpoint.path)
     combined.attrs["raw"] = InfoAnswer(pages)
     return combined
@@ -195,8 +199,7 @@ def from_rows(
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
         warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out")
-    make = partial(column, symbols=symbols or {}, exact=exact)
-    columns, extra = _read_columns(record, objects, make, entrance=entrance, where=where)
+    columns, extra = _read_columns(record, objects, symbols or {}, exact=exact, entrance=entrance, where=where)
     # All columns together: adding them one by one would copy the frame each time.
     frame = _made(columns, len(objects))
     for wire, values in (extra | _undeclared(record, objects)).items():
@@ -206,66 +209,29 @@ def from_rows(
     return frame
 
 
-def values_of(
-    endpoint: Endpoint, body: bytes, *, symbols: Symbols | None = None, entrance: door.Door
-) -> list[dict[str, Any]]:
-    """Return the rows of a response by column, as `frame` reads them but without a frame, for what is derived of them.
-
-    Amounts are Decimal, times are ms, what is missing is None. Raises and warns as `frame` does.
-
-    Parameters
-    ----------
-    endpoint : Endpoint
-        Declaration of the query.
-    body : bytes
-        JSON text of the envelope.
-    symbols : str, int or iterable of these, optional
-        Product code → symbol (default: none). An unknown code stays as text.
-    entrance : Door
-        The session's door, through which rows come only with what their record needs (default: none).
-    """
-    rows = door.rows_of(endpoint, data_of(body, exact=True))
-    if not all(isinstance(row, Mapping) for row in rows):
-        door.admit(endpoint.path, endpoint.record, rows)
-    make = partial(_plain, symbols=symbols or {})
-    columns, _ = _read_columns(endpoint.record, rows, make, entrance=entrance, where=endpoint.path)
-    return [{name: values[at] for name, values in columns.items()} for at in range(len(rows))]
-
-
-def _plain(field: RecordField, values: list[Any], symbols: Symbols) -> tuple[list[Any], int]:
-    """As `column`, with the values as a list of Decimal, int and text, and None for what is missing."""
-    if field.kind == "code":
-        return column(field, values, symbols, exact=True)
-    found, bad = _each(values, [None] * len(values), partial(door.read, field))
-    # The venue writes 0 where a time is not set.
-    return [one or None for one in found] if field.kind in ("ms", "s") else found, bad
-
-
 def _read_columns(
     record: Record,
     rows: Sequence[Mapping[str, Any]],
-    make: Callable[[RecordField, list[Any]], tuple[Any, int]],
+    symbols: Symbols,
     *,
+    exact: bool,
     entrance: door.Door | None,
     where: str,
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return the columns that `make` made, and as answered those with values that did not fit."""
+    """Return the columns, and as answered those with values that did not fit."""
     needed = record.needed if entrance is not None else ()
     columns: dict[str, Any] = {}
     extra: dict[str, list[Any]] = {}
     for field in record.fields:
         values = [row.get(field.wire) for row in rows]
-        columns[field.column], bad = make(field, values)
+        columns[field.column], bad = column(field, values, symbols, exact=exact)
         if field in needed and ("" in values or _has_missing(columns[field.column])):
             door.admit(where, record, rows)
         if entrance is not None and field.wire in record.expected and None in values:
             entrance.look(record, rows)
         if bad:
             extra[field.wire] = values
-            warn(
-                f"{record.name}.{field.wire}: {bad} values such as {_sample(field, values)!r} are not {field.kind}. "
-                f"NA in {field.column!r}, as answered in the last columns"
-            )
+            warn(f"{unreadable(record, field, values, bad)}, as answered in the last columns")
     return columns, extra
 
 
@@ -301,14 +267,21 @@ def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact
     for name, dtype in dtypes.items():
         values = [None if (value := row.get(name)) is pd.NA else value for row in rows]
         if dtype == "float64":
-            columns[name] = _decimals(values)[0] if exact else _floats(values)[0]
+            columns[name] = _amounts(list(map(_amount, values)), exact=exact)
         elif dtype == "string":
             columns[name] = values
         elif dtype.startswith("datetime64") and all(value is None or type(value) is int for value in values):
-            columns[name] = _times(values, 1)[0]
+            columns[name] = _times(values)
         else:
             columns[name] = pd.Series(values, dtype=dtype)
     return _made(columns, len(rows))
+
+
+def _amount(value: object) -> Decimal | None:
+    try:
+        return wire_values.amount(value)
+    except ValueError:
+        return None
 
 
 def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
@@ -366,7 +339,7 @@ def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
 def _inferred_dtype(values: Sequence[Any]) -> Any:
     """Return the dtype of an undeclared column: by its values, object where they are mixed."""
     kinds = {type(value) for value in values if value is not None}
-    fits = all(type(value) is not int or value in door.INT64 for value in values)
+    fits = all(type(value) is not int or value in wire_values.INT64 for value in values)
     if kinds == {int} and fits:
         return "Int64"
     if kinds and kinds <= {int, float} and fits:
@@ -375,11 +348,23 @@ def _inferred_dtype(values: Sequence[Any]) -> Any:
     return {frozenset({str}): "string", frozenset({bool}): "boolean"}.get(frozenset(kinds), object)
 
 
-def _sample(field: RecordField, values: Sequence[Any]) -> Any:
-    def fits(value: Any) -> bool:
-        return column(field, [value], {}, exact=False)[1] == 0
+def unreadable(record: Record, field: RecordField, values: Sequence[Any], count: int) -> str:
+    """Return that values of a field can't be read, as the beginning of a sentence.
 
-    return next((value for value in values if not fits(value)), None)
+    Parameters
+    ----------
+    record : Record
+        Declaration of the record.
+    field : RecordField
+        Declaration of the field.
+    values : sequence
+        Its values on the wire.
+    count : int
+        How many of them can't be read.
+    """
+    sample = next((value for value in values if wire_values.column(field, [value])[1]), None)
+    said = f"{record.name}.{field.wire}: {count} values such as {sample!r} are not {field.kind}"
+    return f"{said}. NA in {field.column!r}"
 
 
 def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
@@ -396,122 +381,76 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
     exact : bool
         True gives Decimal objects.
     """
-    read = partial(door.read, field)
+    if field.kind in AMOUNTS and not exact and (numbers := _floats(values, field.signed)) is not None:
+        return numbers, 0
+    found, bad = wire_values.column(field, values)
     if field.kind in AMOUNTS:
-        return (_decimals if exact else _floats)(values, read, field.signed)
+        return _amounts(found, exact=exact), bad
     if field.kind in ("integer", "id"):
-        numbers, mask, bad = _int64s(values)
-        return pd.arrays.IntegerArray(numbers, mask), bad
+        return pd.arrays.IntegerArray(*_int64s(found)), bad
     if field.kind in ("ms", "s"):
-        return _times(values, 1000 if field.kind == "s" else 1)
+        return _times(found), bad
     if field.kind == "bool":
-        truths, bad = _each(values, [None] * len(values), read)
-        return pd.array(truths, dtype="boolean"), bad
+        return pd.array(found, dtype="boolean"), bad
     if field.kind == "object":
-        return pd.Series(values, dtype=object).to_numpy(), 0
+        return pd.Series(found, dtype=object).to_numpy(), 0
     if field.kind == "code":
         by_code = {str(code): symbol for code, symbol in symbols.items()}
-        return _texts(values, lambda value: by_code.get(read(value), read(value)))
-    return _texts(values, read)
+        found = [by_code.get(code, code) for code in found]
+    return found, bad
 
 
-def _texts(values: list[Any], read: Callable[[Any], Any]) -> tuple[list[str | None], int]:
-    # Columns repeat few values, so each one is read once. True and 1 are one key of a dict, so the type is in it.
-    kinds = set(map(type, values))
-    keys = values if kinds <= {str, int} else [(type(value), repr(value)) for value in values]
-    cache: dict[Any, str | None] = {}
-    refused = set()
-    for key, value in dict(zip(keys, values, strict=True)).items():
-        try:
-            text = read(value)
-            cache[key] = None if text is None else str(text)
-        except ValueError:
-            cache[key] = None
-            refused.add(key)
-    return list(map(cache.__getitem__, keys)), sum(key in refused for key in keys) if refused else 0
-
-
-def _each(values: list[Any], out: Any, read: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Put what `read` makes of each value that is there into `out`. Return it and the number of those it refused."""
-    bad = 0
-    for at, value in enumerate(values):
-        try:
-            found = read(value)
-        except ValueError:
-            bad += 1
-            continue
-        if found is not None:
-            out[at] = found
-    return out, bad
-
-
-def _floats(values: list[Any], read: Callable[[Any], Any] = door.amount, signed: bool = True) -> tuple[Any, int]:
+def _floats(values: list[Any], signed: bool) -> Any:
+    """Return plain numbers as float64, None for a column that has others: most columns have nothing else."""
     try:
-        # Most columns hold nothing but plain numbers. Others are read one by one below.
         numbers = np.fromiter(map(float, values), np.float64, len(values))
-        # Whatever is not plain is read one by one: a price is not negative.
-        if _are_plain(values) and np.isfinite(numbers).all() and (signed or (numbers >= 0).all()):
-            return numbers, 0
     except (TypeError, ValueError, OverflowError):
-        pass
-    return _each(values, np.full(len(values), np.nan), read)
-
-
-def _are_plain(values: list[Any]) -> bool:
-    """Return whether there are no truths among numbers, and no digits that only Python reads (1_000)."""
+        return None
+    # No truths among numbers, and no digits that only Python reads (1_000).
     kinds = set(map(type, values))
     texts = "".join([value for value in values if type(value) is str]) if str in kinds else ""
-    return bool not in kinds and texts.isascii() and "_" not in texts
+    plain = bool not in kinds and texts.isascii() and "_" not in texts and np.isfinite(numbers).all()
+    return numbers if plain and (signed or (numbers >= 0).all()) else None
 
 
-_PLAIN, _SIGNED = frozenset("0123456789."), frozenset("0123456789.-")
+def _amounts(found: Sequence[Decimal | None], *, exact: bool) -> Any:
+    """Return amounts as objects of Decimal and NA if `exact`, else as float64."""
+    if not exact:
+        return np.fromiter((np.nan if one is None else float(one) for one in found), np.float64, len(found))
+    made = np.empty(len(found), dtype=object)
+    made[:] = [pd.NA if one is None else one for one in found] if _lacks(found) else found
+    return made
 
 
-def _decimals(values: list[Any], read: Callable[[Any], Any] = door.amount, signed: bool = True) -> tuple[Any, int]:
-    out = np.full(len(values), pd.NA, dtype=object)
-    try:
-        if (_SIGNED if signed else _PLAIN).issuperset("".join(values)):
-            # Digits and points alone: Decimal would also take "NaN", "1e5" and digits of other scripts.
-            out[:] = list(map(Decimal, values))
-            return out, 0
-    except (TypeError, InvalidOperation):  # a number, none, or no number
-        pass
-    return _each(values, out, read)
+def _lacks(found: Sequence[object]) -> bool:
+    return type(None) in set(map(type, found))  # quicker than to compare each with None
 
 
-def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
-    """Return int64 numbers, a mask of the missing ones, and how many did not fit."""
-    count = len(values)
-    try:
-        if set(map(type, values)) <= {int, str} and _are_plain(values):
-            return np.fromiter(map(int, values), np.int64, count), np.zeros(count, bool), 0
-    except (ValueError, OverflowError):
-        pass
-    found, bad = _each(values, [None] * count, lambda value: None if value in (None, "") else door.whole(value))
-    mask = np.fromiter((number is None for number in found), bool, count)
-    return np.fromiter((number or 0 for number in found), np.int64, count), mask, bad
+def _int64s(found: Sequence[int | None]) -> tuple[Any, Any]:
+    """Return int64 numbers, and a mask of the missing ones."""
+    if not _lacks(found):  # nearly always
+        return np.array(found, np.int64), np.zeros(len(found), bool)
+    mask = np.fromiter((number is None for number in found), bool, len(found))
+    return np.fromiter((number or 0 for number in found), np.int64, len(found)), mask
 
 
-def _times(values: list[Any], scale: int) -> tuple[Any, int]:
-    """Return UTC times. `scale` is the number of ms in a unit of the values."""
-    numbers, mask, bad = _int64s(values)
-    # Beyond it pandas would overflow without an error.
-    out_of_range = np.abs(numbers) > MAX_TIME // scale
-    bad += int((out_of_range & ~mask).sum())
-    times = (np.where(out_of_range, 0, numbers) * scale).astype("M8[ms]")
-    # The venue writes 0 where a time is not set, e.g. for an agent that was not revoked.
-    times[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT", "ms")
-    return pd.DatetimeIndex(times, tz="UTC"), bad
+def _times(found: Sequence[int | None]) -> Any:
+    """Return ms as UTC times. The venue writes 0 where a time is not set, e.g. for an agent that was not revoked."""
+    numbers, mask = _int64s(found)
+    times = numbers.astype("M8[ms]")
+    times[mask | (numbers == 0)] = np.datetime64("NaT", "ms")
+    return pd.DatetimeIndex(times, tz="UTC")
 
 
 _CHUNK = 1 << 17
 """Bytes of JSON that are decoded together."""
 _PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
-_NUMBERS = ("timestamp", *_FLOATS, "tradeCount")
+_NUMBERS = Kline.declared.wires("time", *_FLOATS, "trades")
+_SYMBOL, _INTERVAL = Kline.declared.wires("symbol", "interval")
 
 
-def decode_page(body: bytes) -> pd.DataFrame | None:
+def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
     """Return a page of uniform candles as a frame, or None where the page is not uniform.
 
     It is when all rows are of one product and interval and have every field. Candles are read by the hundred thousand,
@@ -521,6 +460,13 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     ----------
     body : bytes
         JSON text of the envelope.
+    query : tuple of pairs of str, optional
+        The query that it answers (default: none).
+
+    Raises
+    ------
+    BadAnswer
+        For candles of another product or interval than were asked for.
     """
     # An escape in the message, or members in another order, may hide a brace: such pages take the other way.
     head = _PREFIX.match(body)
@@ -530,10 +476,10 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
     begin, end = head.end(), len(text) - 2
     try:
         first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
-        if type(first["symbolName"]) is not str or type(first["intrvl"]) is not int:
+        if type(first[_SYMBOL]) is not str or type(first[_INTERVAL]) is not int:
             return None
         # Its literals refuse a row of another product or interval, so that both can be repeated instead of read.
-        decoder = _kline_decoder(first["symbolName"], first["intrvl"])
+        decoder = _kline_decoder(first[_SYMBOL], first[_INTERVAL])
         table = _decode_pieces(decoder, body, begin, end)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
         return None
@@ -545,14 +491,15 @@ def decode_page(body: bytes) -> pd.DataFrame | None:
         return None
     if table.min() < 0 or not table[0].all():
         return None
-    return _kline_frame(table, first["symbolName"], first["intrvl"])
+    door.tie(KLINES, [first], query)  # all of them are of its product and interval
+    return _kline_frame(table, first[_SYMBOL], first[_INTERVAL])
 
 
 @lru_cache(maxsize=64)
 def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
     row = msgspec.defstruct(
         "KlineRow",
-        [("symbolName", Literal[symbol]), ("intrvl", Literal[interval]), *((name, float) for name in _NUMBERS)],
+        [(_SYMBOL, Literal[symbol]), (_INTERVAL, Literal[interval]), *((name, float) for name in _NUMBERS)],
         gc=False,
         forbid_unknown_fields=True,
     )

@@ -21,6 +21,8 @@ from typing import Any
 from ...progress import Progress
 from ...protocol.reads.door import admit, rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
+from ...protocol.reads.info.parameters import END, START
+from ...protocol.reads.rows import Row
 from ..io.flow import Elapsed, Flow, Reply
 from ..io.read_budget import BUDGET, ReadBudget, Spent
 from .conversion import Query
@@ -75,7 +77,7 @@ class PagedRead:
         Seconds of the runs that have something to say (default: 0).
     """
 
-    endpoint: Endpoint
+    endpoint: Endpoint[Row]
     query: Query
     start: int | None = None
     end: int | None = None
@@ -88,6 +90,8 @@ class PagedRead:
     doubt: str = ""
     requests: int = 0
     seconds: float = 0.0
+    _since_ms: int | None = None
+    """Where a later pass begins, within the window."""
     _anchor_ms: int | None = None
     _page: int = 1
     _window: set[Key] = field(default_factory=set)
@@ -229,7 +233,9 @@ class PagedRead:
         """Fetch a page. Return its rows by identity, and the total that it reports."""
         reply = yield from fetch(self._query_for(page))
         data = data_of(reply.body)
-        rows = rows_of(self.endpoint, data)
+        # Tied to the window that was asked for. A venue that takes no notice of where a page begins is not refused: the
+        # read ends, and says what may be missing.
+        rows = rows_of(self.endpoint, data, (*self.query, *self._window_of(self.start, self.end)))
         if not all(isinstance(row, Mapping) for row in rows):
             admit(self.endpoint.path, self.endpoint.record, rows)
         self.pages.append(reply.body)
@@ -271,7 +277,7 @@ class PagedRead:
 
     def _again(self, fetch: FetchPage, since_ms: int | None) -> Flow[PagedRead]:
         """Read the rows of the window from `since_ms` on once more. Its `missing` is why that ended early."""
-        again = PagedRead(self.endpoint, self.query, since_ms, self.end, budget=self.budget)
+        again = PagedRead(self.endpoint, self.query, self.start, self.end, budget=self.budget, _since_ms=since_ms)
         again.missing = yield from again._pass(fetch, Progress.silent(), (yield Elapsed()))
         return again
 
@@ -307,13 +313,15 @@ class PagedRead:
         return min(filter(None, (PAGE_SIZE, self.endpoint.params[self.endpoint.size_param].high)))
 
     def _query_for(self, page: int) -> Query:
-        pairs = list(self.query)
-        end_ms = self.end if self._anchor_ms is None else self._anchor_ms
-        if self.start is not None:
-            pairs.append(("startTime", str(self.start)))
-        if end_ms is not None and self.endpoint.windowed:
-            pairs.append(("endTime", str(end_ms)))
-        return (*pairs, ("page", str(page)), (self.endpoint.size_param, str(self._size)))
+        start_ms = self.start if self._since_ms is None else self._since_ms
+        window = self._window_of(start_ms, self.end if self._anchor_ms is None else self._anchor_ms)
+        return (*self.query, *window, ("page", str(page)), (self.endpoint.size_param, str(self._size)))
+
+    def _window_of(self, start_ms: int | None, end_ms: int | None) -> Query:
+        """Return the bounds of a window as pairs of the query."""
+        last = end_ms if self.endpoint.windowed else None
+        bounds = ((START.wire, start_ms), (END.wire, last))
+        return tuple((name, str(bound_ms)) for name, bound_ms in bounds if bound_ms is not None)
 
 
 def unproved(reads: Sequence[PagedRead]) -> str:
@@ -335,6 +343,21 @@ def unproved(reads: Sequence[PagedRead]) -> str:
     return ". ".join(said)
 
 
+def latest(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
+    """Return the rows of reads of one query by time, oldest first, each once: as it was at its latest time.
+
+    Parameters
+    ----------
+    reads : sequence of PagedRead
+        Reads of one query.
+    """
+    found: dict[Key, Mapping[str, Any]] = {}
+    for key, row in sorted((item for read in reads for item in read.rows.items()), key=reads[0]._place):
+        found.pop(key, None)
+        found[key] = row
+    return list(found.values())
+
+
 def oldest_first(reads: Sequence[PagedRead]) -> list[Mapping[str, Any]]:
     """Return the rows of reads of one query by time and number, oldest first.
 
@@ -353,7 +376,7 @@ def _number(key: Key) -> int:
     return int(key[0]) if len(key) == 1 and key[0].isdigit() else 0
 
 
-def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> Key:
+def identity(endpoint: Endpoint[Row], row: Mapping[str, Any]) -> Key:
     """Return the values of a row's identity fields, or of all its fields where one of them is missing.
 
     Parameters

@@ -7,20 +7,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...environments import LOCAL
 from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct, warn
 from ...numerals import moment
-from ...product_rows import missing_words, product_rows
+from ...product_rows import TIER_ROWS, missing_words, product_rows
 from ...products import Product, ProductTable
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ...protocol.reads.door import Door, admit, rows_of
-from ...protocol.reads.door import amount as figure
+from ...protocol.reads.door import Door, R, admit, rows_of, typed_rows
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info.products import ProductMeta
+from ...protocol.reads.info.explorer import BLOCK, BlockPage
+from ...protocol.reads.info.orders import OrderState
+from ...protocol.reads.info.products import MarginTier, ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
 from ...protocol.reads.rows import Record
+from ...protocol.reads.rows import Row as TypedRow
+from ...protocol.reads.wire_values import amount as figure
 from ..io.flow import Fetch, Flow, Now, Reply
 from ..io.transport import Envelope, Retry, read, read_envelope
 from .conversion import Query, Time, query_text
@@ -111,6 +114,33 @@ def known_amount(row: Row, name: str, what: str) -> Decimal:
     return amount(row, name)
 
 
+V = TypeVar("V")
+
+
+def known(value: V | None, row: TypedRow, name: str) -> V:
+    """Return an optional value of a row that a decision needs.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    row : Row
+        Row that it is of, for the error.
+    name : str
+        Name of its attribute.
+
+    Raises
+    ------
+    BadAnswer
+        Where it is missing. The error names it.
+    """
+    # Missing is not 0 here: a limit on losses would take an account without equity for a lost one, or the reverse.
+    if value is None:
+        record = type(row).declared
+        raise BadAnswer(f"{record.name}: {record.by_column[name].wire} is missing", body=repr(row))
+    return value
+
+
 def approvals_of(agent: str, rows: Iterable[Row]) -> list[Row]:
     """Return the approvals of an agent that hold.
 
@@ -159,26 +189,42 @@ def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
     BadAnswer
         Unless all rows are there, each with what its record can't do without.
     """
-    endpoint = ENDPOINTS[name]
-    envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
-    return _all_of(endpoint, envelope.data)
-
-
-def _all_of(endpoint: Endpoint, data: Any) -> list[Row]:
-    """Return the rows of a query without pages. Raises BadAnswer as `read_rows` does."""
-    rows = rows_of(endpoint, data)
+    endpoint, pairs = ENDPOINTS[name], tuple(query.items())
+    envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
+    rows = _all_of(endpoint, envelope.data, pairs)
     admit(endpoint.path, endpoint.record, rows)
-    if said := _too_few(endpoint, data, len(rows)):
-        raise BadAnswer(said)
     return rows
 
 
-def _too_few(endpoint: Endpoint, data: Any, count: int) -> str:
-    """Return that an answer of `count` rows has not all that the venue reports, "" where it has, or is one of pages."""
+def read_typed(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[list[R]]:
+    """Return the rows of a query as `read_rows` does, as objects of their class.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    retry : Retry
+        How often and when a query is repeated.
+    **query : str
+        Parameters in wire names.
+
+    Raises
+    ------
+    BadAnswer
+        Unless all rows are there, each with what its record can't do without.
+    """
+    pairs = tuple(query.items())
+    envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
+    return typed_rows(endpoint.row, _all_of(endpoint, envelope.data, pairs), endpoint.path)
+
+
+def _all_of(endpoint: Endpoint[TypedRow], data: object, query: Query) -> list[Row]:
+    """Return the rows of a query without pages. Raises BadAnswer for other rows, and where some are missing."""
+    rows = rows_of(endpoint, data, query)
     total = endpoint.total(data)
-    if total is None or total <= count or endpoint.size_param:
-        return ""
-    return f"{endpoint.path}: the answer has {count:,} of {total:,} rows"
+    if total is not None and total > len(rows) and not endpoint.size_param:
+        raise BadAnswer(f"{endpoint.path}: the answer has {len(rows):,} of {total:,} rows")
+    return rows
 
 
 def whole(table: pd.DataFrame) -> pd.DataFrame:
@@ -297,7 +343,7 @@ class Reader:
         reply = yield from self.fetch(endpoint, query)
         if name == "products":
             self._forget_outdated_products(reply.body)
-        return frames.indexed((yield from self.frame(endpoint, [reply.body], exact)), index)
+        return frames.indexed((yield from self.frame(endpoint, [reply.body], query, exact)), index)
 
     def resumable(
         self, name: str, given: Mapping[str, Any], start: Time | None, end: Time | None, progress: bool | None
@@ -416,7 +462,7 @@ class Reader:
         for status in OPEN_STATUSES:
             given = {"account": account, "status": status, "symbol": code}
             read = yield from self.all_rows("order_states", given, in_part=in_part)
-            found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+            found |= {int(row[_ORDER_ID]): (status, row) for row in read.rows.values()}
             found.missing = found.missing or read.missing
         return found
 
@@ -490,7 +536,7 @@ class Reader:
         made = frames.from_rows(record, rows, exact=exact, entrance=self._session._catalogue.door, where=PATH)
         return frames.indexed(made, index)
 
-    def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
+    def fetch(self, endpoint: Endpoint[TypedRow], query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response.
 
         Parameters
@@ -518,16 +564,16 @@ class Reader:
         """
         if environment.name != LOCAL.name:
             return f"{environment.name} {environment.chain.chain_id}"
-        genesis = Fetch("GET", ENDPOINTS["block"].path, (("blockHeight", "0"),))
+        genesis = Fetch("GET", BLOCK.path, ((_BLOCK, "0"),))
         try:
             data = (yield from read(genesis, self._session._delivery.retry)).data
         # A venue without that block is identified by its address.
         except ExchangeError:
             data = None
-        found = data.get("blockHash") if isinstance(data, Mapping) else None
+        found = data.get(_HASH) if isinstance(data, Mapping) else None
         return f"{environment.name} {found or environment.base_url}"
 
-    def query(self, endpoint: Endpoint, given: Mapping[str, Any]) -> Flow[Query]:
+    def query(self, endpoint: Endpoint[TypedRow], given: Mapping[str, Any]) -> Flow[Query]:
         """Return the query for values by Python name. None means not given. The session's account is filled in.
 
         Parameters
@@ -556,7 +602,9 @@ class Reader:
             pairs.append((param.wire, query_text(param, value)))
         return tuple(pairs)
 
-    def frame(self, endpoint: Endpoint, pages: Sequence[bytes], exact: bool) -> Flow[pd.DataFrame]:
+    def frame(
+        self, endpoint: Endpoint[TypedRow], pages: Sequence[bytes], query: Query, exact: bool
+    ) -> Flow[pd.DataFrame]:
         """Return responses as one frame, with symbols for product codes.
 
         Parameters
@@ -565,6 +613,8 @@ class Reader:
             Declaration of the query.
         pages : sequence of bytes
             Responses, as received.
+        query : tuple of pairs of str
+            The query that they answer.
         exact : bool
             True gives Decimal (default: False, float64).
         """
@@ -572,50 +622,53 @@ class Reader:
 
         if endpoint.record is ProductMeta.declared:
             # The catalogue says what is missing, and leaves out the rows that are no products.
-            understood = [self._session._catalogue.understood(page) for page in pages]
-            products = frames.frame(endpoint, understood, exact=exact)
-            products.attrs["raw"] = frames.InfoAnswer(pages)
-            return products
-        make = partial(frames.frame, endpoint, pages, exact=exact, entrance=self.door)
+            catalogue, rows = self._session._catalogue, list[Any]()
+            for page in pages:
+                data = frames.data_of(page, exact=exact)
+                products = catalogue.understood(data)
+                rows += rows_of(endpoint, data, query) if products is None else products
+            listed = frames.from_rows(endpoint.record, rows, exact=exact)
+            listed.attrs["raw"] = frames.InfoAnswer(pages)
+            return listed
+        make = partial(frames.frame, endpoint, pages, query, exact=exact, entrance=self.door)
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
 
-    def rows(self, name: str, given: Mapping[str, Any]) -> Flow[list[Row]]:
-        """Send one request. Return the rows as they came, in wire names, for a caller that asks again and again.
+    def typed(self, endpoint: Endpoint[R], given: Mapping[str, Any]) -> Flow[tuple[list[R], bytes]]:
+        """Send one request. Return the rows as objects of their class, with symbols for product codes, and the answer.
+
+        It warns as a table does of values that can't be read.
 
         Parameters
         ----------
-        name : str
-            Name of the query.
+        endpoint : Endpoint
+            Declaration of the query.
         given : mapping
             Values by Python name. None means not given.
 
         Raises
         ------
         BadAnswer
-            As `read_rows` does.
+            As `read_typed` does.
         """
         from ..reads import frames
 
-        endpoint = ENDPOINTS[name]
-        reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
-        return _all_of(endpoint, frames.data_of(reply.body))
+        query = yield from self.query(endpoint, given)
+        reply = yield from self.fetch(endpoint, query)
+        rows = _all_of(endpoint, frames.data_of(reply.body, exact=True), query)
 
-    def values(self, name: str, given: Mapping[str, Any]) -> Flow[tuple[list[dict[str, Any]], bytes]]:
-        """Send one request. Return the rows by column, as `frames.values_of` does, and the response.
+        def make(symbols: Mapping[int, str]) -> list[R]:
+            by_code, record = {str(code): symbol for code, symbol in symbols.items()}, endpoint.record
+            made = typed_rows(
+                endpoint.row,
+                rows,
+                endpoint.path,
+                symbols=by_code,
+                tell=lambda *bad: warn(frames.unreadable(record, *bad)),
+            )
+            self.door.look(record, rows)
+            return made
 
-        Parameters
-        ----------
-        name : str
-            Name of the query.
-        given : mapping
-            Values by Python name. None means not given.
-        """
-        from ..reads import frames
-
-        endpoint = ENDPOINTS[name]
-        reply = yield from self.fetch(endpoint, (yield from self.query(endpoint, given)))
-        make = partial(frames.values_of, endpoint, reply.body, entrance=self.door)
         return (yield from self._with_symbols(endpoint.record, make)), reply.body
 
     def _with_symbols(self, record: Record, make: Callable[..., Any]) -> Flow[Any]:
@@ -638,13 +691,16 @@ class Reader:
         table: ProductTable = yield from self._session._catalogue.table()
         return {product.code: product.symbol for product in table.values()}
 
-    def _find_unknown_codes(self, record: Record, made: pd.DataFrame | list[dict[str, Any]]) -> Flow[bool]:
+    def _find_unknown_codes(self, record: Record, made: Any) -> Flow[bool]:
         """Refresh the product list for codes without a symbol: they may be newly listed. Return whether one was."""
         found = False
         for field in record.fields:
             if field.kind != "code":
                 continue
-            symbols = [row[field.column] for row in made] if isinstance(made, list) else made[field.column].unique()
+            # A table, or typed rows.
+            symbols = (
+                [getattr(row, field.column) for row in made] if isinstance(made, list) else made[field.column].unique()
+            )
             for code in dict.fromkeys(map(str, symbols)):
                 if code.isdigit():
                     try:
@@ -684,15 +740,17 @@ def meta_rows(rows: Any) -> list[Any]:
     """
     flat: list[Any] = []
     for row in rows if isinstance(rows, list) else ():
-        tiers = row.get("riskLimitVo") if isinstance(row, Mapping) else None
+        tiers = row.get(TIER_ROWS) if isinstance(row, Mapping) else None
         if isinstance(tiers, list):
-            flat += [{"tableId": row.get("tableId"), **tier} for tier in tiers if isinstance(tier, Mapping)]
+            flat += [{_TABLE: row.get(_TABLE), **tier} for tier in tiers if isinstance(tier, Mapping)]
         else:
             flat.append(row)
     return flat
 
 
 PATH = ENDPOINTS["products"].path
+[_TABLE], [_ORDER_ID] = MarginTier.declared.wires("table"), OrderState.declared.wires("order_id")
+_BLOCK, _HASH = BlockPage.declared.wires("block", "hash")
 KEEP_MS = 60_000
 """How long a product list is used before it is fetched again."""
 REFRESH_MS = 1_000
@@ -792,25 +850,24 @@ class Catalogue:
             self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
         return ProductTable.from_meta(data, tell=self._tell)
 
-    def understood(self, page: bytes) -> bytes:
-        """Return an answer with the rows that are products, without the values that can't be read. Warns as `read`.
+    def understood(self, data: object) -> Sequence[Row] | None:
+        """Return the rows that are products, without the values that can't be read. Warns as `read`.
 
         Parameters
         ----------
-        page : bytes
-            JSON text of an answer to product-meta.
+        data : object
+            The data of product-meta, decoded.
+
+        Returns
+        -------
+        sequence of mapping, or None
+            The rows in wire names, None for data without a list of products.
         """
-        import msgspec
-
-        from .frames import data_of
-
-        data = data_of(page)
         if product_rows(data) is None:
-            return page
+            return None
         table = ProductTable.from_meta(data, tell=self._tell)
         self._tell_missing(table, warn)
-        beside = data if isinstance(data, dict) else {}
-        return msgspec.json.encode({"code": 0, "data": {**beside, "perpProducts": table.rows}})
+        return table.rows
 
     def _tell(self, key: str, message: str) -> None:
         if key not in self._told:

@@ -13,10 +13,15 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from ...errors import InputError, require, warn
 from ...numerals import Span, moment
-from ...protocol.reads.door import admit
+from ...protocol.reads.door import admit, column
 from ...protocol.reads.endpoint import MAX_TIME
+from ...protocol.reads.info.accounts import WALLET_BALANCES
+from ...protocol.reads.info.orders import OrderEvent, Trade
+from ...protocol.reads.info.positions import POSITIONS
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, seconds
 from .reading import OPEN_STATUSES, Catalogue, Reader
@@ -655,15 +660,17 @@ class TableFlows:
         from .derived_columns import legs
         from .frames import InfoAnswer, indexed
 
-        held, body = yield from self._reader.values("positions", {"account": account})
+        held, body = yield from self._reader.typed(POSITIONS, {"account": account})
         equity: Decimal | None = None
-        if any(row["margin_mode"] != "ISOLATED" for row in held):  # which the whole wallet is the margin of
-            wallet, _ = yield from self._reader.values("wallet_balances", {"account": account, "include_zero": True})
-            equity = next((row["equity"] for row in wallet), None)
+        if any(row.margin_mode != "ISOLATED" for row in held):  # which the whole wallet is the margin of
+            wallet, _ = yield from self._reader.typed(WALLET_BALANCES, {"account": account, "include_zero": True})
+            equity = next((row.equity for row in wallet), None)
         table = yield from self._catalogue.table()
         if held:
             self._catalogue.tell_unchecked()
-        frame = legs(held, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
+        frame = legs(
+            list(map(asdict, held)), equity, {product.symbol: product.tiers for product in table.values()}, exact=exact
+        )
         frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.
         if symbol is not None:
@@ -725,7 +732,7 @@ class TableFlows:
             symbol side    price status
         0  BTCUSDC  BUY  50000.0    NEW
         """
-        from .paging import oldest_first
+        from .paging import latest
 
         require(open, bool, "open", "True or False")
         if str(status).lower() == "open":
@@ -738,11 +745,7 @@ class TableFlows:
             for each in statuses:
                 asked = {**given, "symbol": one, "status": each}
                 reads.append((yield from self._reader.resumable("order_states", asked, start, end, progress)))
-        rows = oldest_first(reads)
-        admit(reads[0].endpoint.path, reads[0].endpoint.record, rows)
-        newest = {str(row["ordId"]): row for row in rows}
-        rows = [row for row in rows if newest[str(row["ordId"])] is row]
-        return (yield from self._reader.frame_of(reads, rows, exact=exact, index=index))
+        return (yield from self._reader.frame_of(reads, latest(reads), exact=exact, index=index))
 
     @flow
     def fills(
@@ -808,7 +811,7 @@ class TableFlows:
             of_one = {**given, "symbol": one}
             read = yield from self._reader.resumable("fills", {**of_one, "role": role}, start, end, progress)
             reads.append(read)
-            if read.rows and not any(row.get("role") for row in read.rows.values()):
+            if read.rows and not any(row.get(_ROLE) for row in read.rows.values()):
                 beside += yield from self._fill_in_role_and_type(read, role, of_one)
         frame = yield from self._reader.frame_of(reads, oldest_first(reads), beside=beside, exact=exact)
         return indexed(with_value_and_fee(frame), index)
@@ -820,28 +823,32 @@ class TableFlows:
 
         Neither changes, so each fill is looked up once. Returns the reads that this took.
         """
-        from .derived_columns import role_and_type
         from .paging import oldest_first
 
-        known, time = self._reader.known_fills, read.endpoint.record.time
+        known, fields, events = self._reader.known_fills, Trade.declared.by_column, OrderEvent.declared.by_column
         keys = {name: _fill_key(row) for name, row in read.rows.items()}
         found = {key: known[key] for key in keys.values() if key in known}
         beside: list[PagedRead] = []
         if len(found) < len(keys):
             unknown = [row for row in read.newest_first() if _fill_key(row) not in found]
             admit(read.endpoint.path, read.endpoint.record, unknown)
-            window = int(unknown[-1][time]), int(unknown[0][time])
-            ids = {}
+            fill_ids, times, order_ids = (column(fields[name], unknown)[0] for name in ("id", "time", "order_id"))
+            window, ids = (times[-1], times[0]), {}
             for each in ("MAKER", "TAKER"):
                 rows: Iterable[Mapping[str, Any]] = unknown if each == role else ()
                 if role is None:
                     of_role = {**given, "role": each}
                     beside.append((yield from self._reader.all_rows("fills", of_role, *window, in_part=True)))
                     rows = beside[-1].rows.values()
-                ids[each] = {str(row["id"]) for row in rows if row.get("id") is not None}
+                ids[each] = set(column(fields["id"], list(rows))[0]) - {None}
             beside.append((yield from self._reader.all_rows("order_events", given, *window, in_part=True)))
-            types = {str(event.get("ordId")): event.get("ordType") for event in oldest_first(beside[-1:])}
-            found |= {_fill_key(row): role_and_type(row, ids, types) for row in unknown}
+            happened = oldest_first(beside[-1:])
+            types = dict(zip(*(column(events[name], happened)[0] for name in ("order_id", "type")), strict=True))
+            for row, fill_id, order_id in zip(unknown, fill_ids, order_ids, strict=True):
+                roles = [name for name, those in ids.items() if fill_id in those]
+                # A fill in the answers of both roles is of neither.
+                values = roles[0] if len(roles) == 1 else None, types.get(order_id)
+                found[_fill_key(row)] = dict(zip(Trade.declared.wires("role", "type"), values, strict=True))
             if len(known) > _KNOWN_FILLS:
                 known.clear()
             # What the venue does not show yet is asked for again.
@@ -852,7 +859,10 @@ class TableFlows:
 
 
 def _fill_key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(map(str, map(row.get, ("userAddr", "id", "txHash"))))
+    return tuple(map(str, map(row.get, _FILL_KEY)))
+
+
+_ROLE, *_FILL_KEY = Trade.declared.wires("role", "account", "id", "tx_hash")
 
 
 def _check_limit(limit: int) -> None:

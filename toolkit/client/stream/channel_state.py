@@ -16,12 +16,13 @@ from typing import Any
 
 from ...errors import FeedError
 from ...protocol.enums import ENUMS
-from ...protocol.hexbytes import is_address
-from ...protocol.reads import door
+from ...protocol.reads import door, ties
 from ...protocol.reads.channel import Channel
+from ...protocol.reads.channels.account import FeedOrder, FeedPosition
 from ...protocol.reads.feed import AOP_RECORDS, CLOSED_ORDER_STATES, RECENT, RECORDS
 from ...protocol.reads.rows import Record as DeclaredRecord
 from ...protocol.reads.rows import RecordField
+from ...protocol.reads.wire_values import amount, read, whole
 from .local_book import LocalBook
 
 Record = dict[str, Any]
@@ -30,13 +31,6 @@ KEPT = 10_000
 
 _ENVELOPE = frozenset({"type", "sequence", "recent"})
 _WHOLE = frozenset({"integer", "ms", "s"})
-ALIASES = {
-    "symbol": ("symbol", "symbolName", "s"),
-    "depth": ("depth",),
-    "interval": ("intrvl", "interval"),
-    "userAddress": ("userAddr", "userAddress"),
-}
-"""Subscription field → its names in data messages."""
 
 
 class ChannelState(ABC):
@@ -54,7 +48,7 @@ class ChannelState(ABC):
         self.channel = channel
         self.data: Record = {}
         """Members of the last message other than its items: symbol, block, timestamp."""
-        self.fields = fields
+        self._question = ties.of_subscription(channel, fields)
         self.taken = 0
         """Rows that were read."""
         self.dropped = 0
@@ -83,14 +77,16 @@ class ChannelState(ABC):
         """Return the rows that have all that the record needs, with whole numbers where its keys and times are."""
         admitted = []
         for row in rows:
-            why = door.fault(record, row) or self._foreign(row)
+            why = door.fault(record, row)
+            if not why and (wrong := ties.contradiction(record, [row], self._question)) is not None:
+                why = wrong[1]
             if why:
                 self.drop(record.name, why)
                 # An older row of the same key would be shown as if it were true still.
                 self._forget(row)
                 continue
             texts = [one.wire for one in record.needed if one.kind in _WHOLE and type(row[one.wire]) is not int]
-            admitted.append({**row, **{name: door.whole(row[name]) for name in texts}} if texts else row)
+            admitted.append({**row, **{name: whole(row[name]) for name in texts}} if texts else row)
             # Every row is looked at, so nothing is built where nothing is missing.
             for name in () if self._filling else door.absent(record, row, expected):
                 self.noticed.setdefault((record.name, name), "")
@@ -100,17 +96,6 @@ class ChannelState(ABC):
     def _forget(self, row: Mapping[str, Any]) -> None:
         """Take what a row that can't be read replaces out of the state, where what is shown would not be true."""
         return
-
-    def _foreign(self, row: Mapping[str, Any]) -> str:
-        """Return why a row is not of this subscription: another product, account or interval."""
-        for field, value in self.fields.items():
-            for name in ALIASES.get(field, ()):
-                found = row.get(name)
-                other = found is not None and str(found).lower() != str(value).lower()
-                # An address may be abridged.
-                if other and (field != "userAddress" or is_address(found)):
-                    return f"{name} {found!r} is not {value}"
-        return ""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         """Replace the state. Return the new items.
@@ -340,7 +325,7 @@ class AccountState(ChannelState):
             if data["aop"].get(part) is not None:
                 rows = _listed(data["aop"][part])
                 # Of an order that has ended only the id is needed.
-                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get("ordId")]
+                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get(_ORDER_ID)]
                 rest = [row for row in rows if row not in ended] if ended else rows
                 aop[part] = [*self._admit(AOP_RECORDS[part], rest), *ended]
         for part, items in aop.items():
@@ -415,7 +400,7 @@ class AppendState(ChannelState):
         new = [item for item in self._items(data) if self._name(item) not in known]
         if new:
             # The sort is stable: items of one millisecond keep the order in which they came.
-            self.items = deque(sorted([*self.items, *new], key=_time), maxlen=self.items.maxlen)
+            self.items = deque(sorted([*self.items, *new], key=self._time), maxlen=self.items.maxlen)
         self._filled = {self._name(item) for item in new}
         return new
 
@@ -432,9 +417,13 @@ class AppendState(ChannelState):
 
     def _name(self, item: Record) -> tuple[str, ...]:
         """Return what distinguishes a record from others, as text: feed and Info API may write numbers differently."""
-        side = ENUMS["position_side"]  # which the feed writes as a name, and the Info API as a number
-        values = {name: item.get(name) for name in self.channel.identity or item}
-        return tuple(_key_text(side.text(one) if name == "posSide" else one) for name, one in values.items())
+        fields = self.channel.record.by_wire
+
+        def text(name: str) -> str:
+            enum = fields[name].enum if name in fields else None
+            return _key_text(item.get(name) if enum is None else ENUMS[enum].text(item.get(name)))
+
+        return tuple(map(text, self.channel.identity or item))
 
     def records(self) -> list[Record]:
         return list(self.items)
@@ -459,9 +448,14 @@ class AppendState(ChannelState):
 
     def _follows(self, item: Record) -> bool:
         """Return whether an item happened after every known item."""
-        field = next((name for name in _TIME_FIELDS if name in item), "")
-        later, earlier = item.get(field), self.items[-1].get(field)
-        return isinstance(later, int) and isinstance(earlier, int) and later > earlier
+        return self._time(item) > self._time(self.items[-1])
+
+    def _time(self, item: Record) -> int:
+        """Return the time of an item, or the height of its block, 0 where its record has neither."""
+        record = self.channel.record
+        block = record.by_column.get("block")
+        name = record.time or (block.wire if block else "")
+        return int(item.get(name) or 0)
 
 
 def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -478,7 +472,7 @@ def _plain(value: Any) -> str:
     """Return a number of an order book as plain text."""
     found = None
     with contextlib.suppress(ValueError):
-        found = None if isinstance(value, bool) else door.amount(value)
+        found = None if isinstance(value, bool) else amount(value)
     if found is None:
         raise ValueError(f"{value!r} in an order book is not a plain decimal number")
     return value if isinstance(value, str) else format(found, "f")
@@ -497,19 +491,14 @@ def _key_text(value: Any) -> str:
     return str(value).lower()
 
 
-def _time(item: Mapping[str, Any]) -> int:
-    return next((int(item[name]) for name in _TIME_FIELDS if name in item), 0)
-
-
-_TIME_FIELDS = ("transactionTime", "closedTime", "timestamp", "blockHeight")
-
-
 def _is_closed(part: str, item: Mapping[str, Any]) -> bool:
     if part == "orders":
-        return item.get("ordStatus") in CLOSED_ORDER_STATES
-    if part == "positions":
-        return _is_zero(item.get("longSize")) and _is_zero(item.get("shortSize"))
-    return False
+        return item.get(_ORDER_STATUS) in CLOSED_ORDER_STATES
+    return part == "positions" and all(_is_zero(item.get(name)) for name in _SIZES)
+
+
+_ORDER_ID, _ORDER_STATUS = FeedOrder.declared.wires("order_id", "status")
+_SIZES = FeedPosition.declared.wires("long_size", "short_size")
 
 
 def _is_zero(size: Any) -> bool:
@@ -534,7 +523,7 @@ def state_of(channel: Channel, fields: Mapping[str, Any]) -> ChannelState:
     fields : mapping
         Fields of the subscription.
     """
-    return AccountState(channel, fields) if channel.type == "aopState" else _STATES[channel.style](channel, fields)
+    return AccountState(channel, fields) if channel.parts else _STATES[channel.style](channel, fields)
 
 
 class FeedRow(dict[str, Any]):
@@ -567,7 +556,7 @@ def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
 def _value(field: RecordField, value: Any) -> Any:
     """Return a value as the type of its field, None for a value that can't be read."""
     try:
-        found = door.read(field, value)
+        found = read(field, value)
     except ValueError:
         return None
     return moment(found, 1) if field.kind in ("ms", "s") else found

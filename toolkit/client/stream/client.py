@@ -14,10 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from ...errors import FeedError
-from ...protocol.reads.channel import Channel
+from ...protocol.reads.channel import ACCOUNT, Channel
+from ...protocol.reads.channels.account import ORDER_HIST, USER_FILLED, USER_FUNDING, FeedPosition
+from ...protocol.reads.channels.market import CANDLE
 from ...protocol.reads.door import Door
-from ...protocol.reads.feed import AOP_RECORDS, RECENT, RECORDS
-from ...protocol.reads.info_queries import ENDPOINTS
+from ...protocol.reads.feed import AOP_RECORDS, RECENT
+from ...protocol.reads.info.funding import FUNDING_PAYMENTS
+from ...protocol.reads.info.orders import FILLS, ORDER_EVENTS, OrderState
+from ...protocol.reads.info.positions import Position
 from ...protocol.reads.rows import Record
 from ..io.flow import Flow
 from ..reads.reading import OPEN_STATUSES, InfoSession, Reader, fetch_rows
@@ -209,12 +213,8 @@ class FeedClient:
 
 Data = dict[str, Any]
 
-_LOGS = {
-    "orderHist": ("order_events", "orderHists", RECORDS["orderHist"]),
-    "userFilled": ("fills", "userFills", RECORDS["userFilled"]),
-    "userFunding": ("funding_payments", "funding", RECORDS["userFunding"]),
-}
-"""Channel → query, member of a message with the items, their record."""
+_LOGS = {ORDER_HIST.type: ORDER_EVENTS, USER_FILLED.type: FILLS, USER_FUNDING.type: FUNDING_PAYMENTS}
+"""Channel → query that has its items too."""
 
 
 def history_reader(session: object) -> Callable[[Topic], Data | None] | None:
@@ -239,22 +239,21 @@ def history_reader(session: object) -> Callable[[Topic], Data | None] | None:
 
 
 def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
-    kind, fields = topic.channel.type, topic.fields
-    if kind == "candle":
+    channel, fields = topic.channel, topic.fields
+    if channel.type == CANDLE.type:
         rows = yield from _rows(
             session, "klines_last", symbol_name=fields["symbol"], interval=fields["interval"], limit=str(RECENT)
         )
         # Newest first; a snapshot has the current candle in `data` itself and the ones before it in `recent`.
         return {**rows[0], "recent": rows[:0:-1]} if rows else None
-    if kind == "aopState":
-        data: Data = yield from _account(session, fields["userAddress"])
+    if channel.parts:
+        data: Data = yield from _account(session, fields[ACCOUNT.name])
         return data
-    if kind not in _LOGS:
+    if (query := _LOGS.get(channel.type)) is None:
         return None
-    query, key, record = _LOGS[kind]
-    rows = yield from _rows(session, query, userAddr=fields["userAddress"], pageSize=str(RECENT))
+    rows = yield from _rows(session, query.name, userAddr=fields[ACCOUNT.name], pageSize=str(RECENT))
     symbols = yield from _symbols(session, rows)
-    return {key: _renamed(rows[::-1], query, record, symbols)}
+    return {channel.key: _renamed(rows[::-1], query.record, channel.record, symbols)}
 
 
 def _account(session: InfoSession, address: str) -> Flow[Data]:
@@ -266,11 +265,9 @@ def _account(session: InfoSession, address: str) -> Flow[Data]:
         read = yield from Reader(session).all_rows("order_states", {"account": address, "status": status})
         open_orders += map(dict, read.rows.values())
     symbols = yield from _symbols(session, [*held, *open_orders])
-    positions = _renamed(held, "positions", AOP_RECORDS["positions"], symbols)
-    settings = [
-        {"symbol": row.get("symbol"), "leverage": [row.get("posMode"), row.get("leverage")]} for row in positions
-    ]
-    orders = _renamed(open_orders, "order_states", AOP_RECORDS["orders"], symbols)
+    positions = _renamed(held, Position.declared, AOP_RECORDS["positions"], symbols)
+    settings = [{"symbol": row.get("symbol"), "leverage": [row.get(_MODE), row.get("leverage")]} for row in positions]
+    orders = _renamed(open_orders, OrderState.declared, AOP_RECORDS["orders"], symbols)
     return {"aop": {"accounts": wallets, "orders": orders, "positions": positions, "settings": settings}}
 
 
@@ -287,19 +284,22 @@ def _symbols(session: InfoSession, rows: list[Data]) -> Flow[dict[str, str]]:
     return {str(product.code): product.symbol for product in table.values()}
 
 
-def _renamed(rows: list[Data], query: str, record: Record, symbols: Mapping[str, str]) -> list[Data]:
+def _renamed(rows: list[Data], queried: Record, record: Record, symbols: Mapping[str, str]) -> list[Data]:
     """Return rows of the Info API under the names of the feed's record, with the product's symbol for its code.
 
     A field of one that is a field of the other has the same column in both.
     """
-    feed_names = {field.column: field.wire for field in record.fields}
-    fields = [field for field in ENDPOINTS[query].record.fields if field.kind != "code"]
-    names = {field.wire: feed_names[field.column] for field in fields if field.column in feed_names}
+    known, product = record.by_column, queried.by_column["symbol"].wire
+    fields = [field for field in queried.fields if field.kind != "code"]
+    names = {field.wire: known[field.column].wire for field in fields if field.column in known}
     made: list[Data] = []
     for row in rows:
         renamed = {names.get(name, name): value for name, value in row.items()}
-        code = str(row.get("symbolCode", row.get("symbol", "")))
+        code = str(row.get(product, ""))
         if code in symbols:
-            renamed["symbolCode"], renamed["symbol"] = int(code), symbols[code]
+            renamed |= {_CODE: int(code), known["symbol"].wire: symbols[code]}
         made.append(renamed)
     return made
+
+
+_CODE, _MODE = FeedPosition.declared.wires("symbol_code", "position_mode")

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ...protocol.reads.channel import Channel
+from ...protocol.reads.channels.account import FeedPosition
 from ...protocol.reads.feed import AOP_RECORDS
 from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .client import FeedClient
@@ -241,18 +242,21 @@ def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
 
     It is published as the list `["ONE_WAY", "10"]`. Pairs in a list, maps and a bare number are read as well.
     """
-    symbol: dict[str, Any] = {name: setting[name] for name in ("symbol", "symbolCode") if name in setting}
-    return [{**symbol, "posMode": mode, "leverage": value} for mode, value in _pairs(setting.get("leverage"), setting)]
+    symbol: dict[str, Any] = {name: setting[name] for name in (_SYMBOL, _CODE) if name in setting}
+    return [{**symbol, _MODE: mode, "leverage": value} for mode, value in _pairs(setting.get("leverage"), setting)]
+
+
+_SYMBOL, _MODE, _CODE = FeedPosition.declared.wires("symbol", "position_mode", "symbol_code")
 
 
 def _pairs(given: Any, setting: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return (position mode or None, leverage) for every form in which leverages come."""
     if isinstance(given, Mapping):
-        return [(given.get("posMode"), given["leverage"])] if "leverage" in given else list(given.items())
+        return [(given.get(_MODE), given["leverage"])] if "leverage" in given else list(given.items())
     items = given if isinstance(given, list) else [] if given is None else [given]
     if any(isinstance(one, list | Mapping) for one in items):
         return [pair for one in items for pair in _pairs(one, setting)]
     if len(items) == 1:
-        return [(setting.get("posMode"), items[0])]
+        return [(setting.get(_MODE), items[0])]
     # A flat list alternates between modes and leverages.
     return list(zip(items[::2], items[1::2], strict=True)) if len(items) % 2 == 0 else []

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol.reads import feed as wire
 from ...protocol.reads.channel import Channel, SubscriptionField
-from .channel_state import ALIASES, ChannelState, Record, state_of
+from .channel_state import ChannelState, Record, state_of
 
 _MAX_ATTEMPTS = 3
 """Resyncs in a row after which a late snapshot ends the connection."""
@@ -480,7 +480,7 @@ def subscription_fields(channel: Channel, data: Mapping[str, Any]) -> dict[str, 
     """
     found: dict[str, Any] = {}
     for declared in channel.fields:
-        names = ALIASES[declared.name]
+        names = declared.names
         for name in names:
             if data.get(name) is not None:
                 found[declared.name] = data[name]

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from ...errors import MalformedRequest
 from ..fields import P, Source
 from ..hexbytes import is_address
+from .endpoint import Tie
 from .rows import Record, RowType
 
 Style = Literal["levels", "latest", "keyed", "append"]
@@ -78,18 +79,29 @@ class SubscriptionField:
         The accepted values in words.
     default : object
         Value of a subscription without it (default: none).
+    ties : Tie
+        Column of the rows that must have its value (default: none).
+    aliases : tuple of str
+        Further names that it has in data messages (default: none).
     """
 
     name: str
     check: Callable[[Any], Any]
     rule: str
     default: Any = None
+    ties: Tie = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that it has in data messages."""
+        return (*self.aliases, self.name)
 
 
-SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text")
+SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text", ties="symbol", aliases=("symbolName", "s"))
 DEPTH = SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5)
-INTERVAL = SubscriptionField("interval", _interval, "seconds, as text")
-ACCOUNT = SubscriptionField("userAddress", _address, "0x address of the account")
+INTERVAL = SubscriptionField("interval", _interval, "seconds, as text", ties="interval", aliases=("intrvl",))
+ACCOUNT = SubscriptionField("userAddress", _address, "0x address of the account", ties="account", aliases=("userAddr",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

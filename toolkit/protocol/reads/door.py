@@ -1,131 +1,24 @@
-"""The door: accepts or refuses the rows that a venue sends, and reads each value as the type of its field.
+"""The door: accepts or refuses the rows that a venue sends, and makes typed rows of them.
 
 A record declares the fields it needs (`Record.needed`). A row where one is missing or unreadable is no row of the
-record. An answer with such a row is refused as a whole (`admit`). A live object leaves the row out, counts it and says
-so (`fault`). Other published fields may be absent: a session says so once (`Door`).
+record. An answer with such a row is refused as a whole (`admit`), and so is one that does not answer the question
+(`rows_of`, see `ties`). A live object leaves the row out, counts it and says so (`fault`). Other published fields may
+be absent: a session says so once (`Door`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from ...errors import BadAnswer, MalformedRequest, warn
 from ...numerals import shown
-from ..enums import ENUMS
-from ..hexbytes import hash_text
-from .endpoint import MAX_TIME, Endpoint
-from .rows import AMOUNTS, CURRENCIES, Record, RecordField
+from . import ties, wire_values
+from .endpoint import Endpoint
+from .rows import Record, RecordField, Row
 
-MAX_EXPONENT = 36
-"""Largest power of ten of an amount: no amount of a venue has more digits, and one damaged exponent may ask for
-gigabytes."""
-INT64 = range(-(2**63), 2**63)
-_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]*([eE][+-]?[0-9]{1,3})?")
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
-_NO_SCALAR = frozenset((list, dict, bool))
-
-
-def read(field: RecordField, value: Any) -> Any:
-    """Return a value as the type of its field: Decimal, int (times in ms), bool or text.
-
-    It is `None` where there is none. Numbers may come as text, and text as numbers.
-
-    Parameters
-    ----------
-    field : RecordField
-        Declaration of the field.
-    value : object
-        Value as read from JSON.
-
-    Raises
-    ------
-    ValueError
-        For a value that does not fit.
-    """
-    if value is None or field.kind == "object":
-        return value
-    if field.kind == "bool":
-        return _truth(value)
-    if type(value) in _NO_SCALAR:
-        raise ValueError
-    if field.enum:
-        return ENUMS[field.enum].text(value)
-    if field.kind in ("text", "symbol", "key"):
-        return value if field.kind == "key" else str(value)
-    if field.kind in AMOUNTS:
-        return amount(value, signed=field.signed)
-    if value == "":
-        return None
-    if field.kind in ("integer", "id"):
-        return whole(value)
-    if field.kind in ("ms", "s"):
-        time_ms = whole(value) * (1000 if field.kind == "s" else 1)
-        if abs(time_ms) > MAX_TIME:
-            raise ValueError
-        return time_ms
-    if field.kind == "hash":
-        return hash_text(str(value))
-    # A code is a number for some venues, as text or with a fraction of 0 for others.
-    text = str(value) if type(value) is str else str(whole(value)) if field.kind in ("code", "currency") else str(value)
-    return CURRENCIES.get(text, text) if field.kind == "currency" else text
-
-
-def _truth(value: Any) -> bool | None:
-    if value != "" and str(value).lower() not in _TRUTH:
-        raise ValueError
-    return _TRUTH.get(str(value).lower())
-
-
-def amount(value: Any, *, signed: bool = True) -> Decimal | None:
-    """Return a value as Decimal, `None` where there is none.
-
-    Parameters
-    ----------
-    value : object
-        Value as read from JSON.
-    signed : bool, optional
-        Whether it may be negative (default: `True`).
-
-    Raises
-    ------
-    ValueError
-        For one that is no finite number.
-    """
-    if value is None or value == "":
-        return None
-    try:
-        text = value if type(value) is str else str(value)
-        number = value if type(value) is Decimal else Decimal(text if _NUMBER.fullmatch(text) else "")
-    except ArithmeticError:
-        raise ValueError from None
-    if not number.is_finite() or abs(number.adjusted()) > MAX_EXPONENT or (number < 0 and not signed):
-        raise ValueError
-    return number
-
-
-def whole(value: Any) -> int:
-    """Return a value as an int64.
-
-    Parameters
-    ----------
-    value : object
-        Value as read from JSON.
-
-    Raises
-    ------
-    ValueError
-        For one that is no such number, or has a fraction.
-    """
-    try:
-        number = int(value if type(value) is not str or _NUMBER.fullmatch(value) else "")
-    except (TypeError, ArithmeticError):
-        raise ValueError from None
-    if isinstance(value, bool) or number not in INT64 or (isinstance(value, float | Decimal) and value != number):
-        raise ValueError
-    return number
+R = TypeVar("R", bound=Row)
+"""Class of a row."""
 
 
 def fault(record: Record, row: Any) -> str:
@@ -145,7 +38,7 @@ def fault(record: Record, row: Any) -> str:
     for field in record.needed:
         value = row.get(field.wire)
         try:
-            found = read(field, value)
+            found = wire_values.read(field, value)
         except ValueError:
             return f"{field.wire} {shown(value)} is not {field.noun}"
         held = found if isinstance(found, list) else [found]
@@ -176,8 +69,8 @@ def absent(record: Record, row: Mapping[str, Any], expected: Iterable[str] | Non
     ]
 
 
-def rows_of(endpoint: Endpoint, data: Any) -> list[Any]:
-    """Return the rows of an answer's data.
+def rows_of(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, str]] = ()) -> list[Any]:
+    """Return the rows of an answer's data, which agree with the question.
 
     Parameters
     ----------
@@ -185,19 +78,48 @@ def rows_of(endpoint: Endpoint, data: Any) -> list[Any]:
         Declaration of the query.
     data : object
         Member `data` of the answer.
+    query : iterable of tuple of (str, str), optional
+        Names and texts of the query (default: none).
 
     Raises
     ------
     BadAnswer
-        For data of another shape.
+        For data of another shape, and for a row of another account, product, interval, order or time, for two rows with
+        one identity, and for amounts that do not add up. It names path, record, field and row.
     """
     try:
-        return endpoint.rows(data)
+        rows = endpoint.rows(data)
     except MalformedRequest as error:
         raise BadAnswer(f"GET {error}", body=shown(data)) from None
+    tie(endpoint, rows, query)
+    return rows
 
 
-def admit(path: str, record: Record, rows: Sequence[Any]) -> None:
+def tie(endpoint: Endpoint[Row], rows: Sequence[object], query: Iterable[tuple[str, str]]) -> None:
+    """Refuse rows that do not agree with the question, as `rows_of` does.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    rows : sequence of object
+        Rows of the data.
+    query : iterable of tuple of (str, str)
+        Names and texts of the query.
+
+    Raises
+    ------
+    BadAnswer
+        As `rows_of` does.
+    """
+    objects = _objects(rows) or [row if isinstance(row, Mapping) else {} for row in rows]
+    question = ties.of_query(endpoint, query)
+    wrong = ties.contradiction(endpoint.record, objects, question) or ties.repetition(endpoint.record, objects)
+    if wrong is not None:
+        _refuse(endpoint.path, endpoint.record, rows, *wrong)
+
+
+def admit(path: str, record: Record, rows: Sequence[object]) -> None:
     """Accept rows, each of which has all that its record needs.
 
     Parameters
@@ -214,9 +136,93 @@ def admit(path: str, record: Record, rows: Sequence[Any]) -> None:
     BadAnswer
         With path, record and field, for a row that can't be used.
     """
-    for number, row in enumerate(rows, 1):
+    objects = _objects(rows)
+    if objects is None or any(_may_lack(field, *column(field, objects)) for field in record.needed):
+        _judge(path, record, rows)
+
+
+def _objects(rows: Sequence[object]) -> Sequence[Mapping[str, object]] | None:
+    # The types are compared first, because to ask for a Mapping takes as long as to read a field.
+    good = set(map(type, rows)) <= {dict} or all(isinstance(row, Mapping) for row in rows)
+    return cast(Sequence[Mapping[str, object]], rows) if good else None
+
+
+def _judge(path: str, record: Record, rows: Sequence[object]) -> None:
+    """Look at rows one by one, and refuse the first that can't be used. Raises BadAnswer."""
+    for at, row in enumerate(rows):
         if why := fault(record, row):
-            raise BadAnswer(f"GET {path}: {record.name}: {why}, in row {number} of {len(rows)}", body=shown(row))
+            _refuse(path, record, rows, at, why)
+
+
+def column(field: RecordField, rows: Sequence[Mapping[str, object]]) -> tuple[list[Any], int]:
+    """Return a field of many rows, `None` for what is missing or unreadable, and how many values are unreadable.
+
+    Parameters
+    ----------
+    field : RecordField
+        Declaration of the field.
+    rows : sequence of mapping of str to object
+        Rows of the data.
+    """
+    return wire_values.column(field, [row.get(field.wire) for row in rows])
+
+
+def _may_lack(field: RecordField, found: Sequence[object], bad: int) -> bool:
+    """Return whether a needed field may be missing in a row: `fault` decides."""
+    return bool(bad) or None in found or field.kind == "object" or (0 if field.kind in ("ms", "s") else "") in found
+
+
+def _refuse(path: str, record: Record, rows: Sequence[object], at: int, why: str) -> None:
+    raise BadAnswer(f"GET {path}: {record.name}: {why}, in row {at + 1} of {len(rows)}", body=shown(rows[at]))
+
+
+def typed_rows(
+    row: type[R],
+    rows: Sequence[object],
+    path: str,
+    *,
+    symbols: Mapping[str, str] | None = None,
+    tell: Callable[[RecordField, Sequence[object], int], None] | None = None,
+) -> list[R]:
+    """Return rows as objects of their class, proven: amounts are Decimal, times ms, enums names, `None` is missing.
+
+    An optional value that can't be read is `None` as well.
+
+    Parameters
+    ----------
+    row : type of Row
+        Class of the rows.
+    rows : sequence of object
+        Rows of the data.
+    path : str
+        Path of the query, for the error.
+    symbols : mapping of str to str, optional
+        Product code → symbol (default: none). An unknown code stays as it came.
+    tell : callable, optional
+        Called for each optional field with unreadable values: the field, its values, and the number of unreadable ones
+        (default: nothing is said).
+
+    Raises
+    ------
+    BadAnswer
+        With path, record and field, for a row that can't be used.
+    """
+    record, columns = row.declared, []
+    if (objects := _objects(rows)) is None:
+        _judge(path, record, rows)
+    for field in record.fields if objects else ():
+        found, bad = column(field, objects or ())
+        if field.needed and _may_lack(field, found, bad):
+            _judge(path, record, rows)
+        if bad and tell is not None:
+            tell(field, [one.get(field.wire) for one in objects or ()], bad)
+        if field.kind in ("ms", "s") and 0 in found:
+            found = [one or None for one in found]  # the venue writes 0 where a time is not set
+        if field.kind == "code" and symbols:
+            found = [symbols.get(one, one) for one in found]
+        columns.append(found)
+    # A type checker knows the fields as keywords. In the order of their declaration they are four times as fast.
+    return list(map(cast(Callable[..., R], row), *columns)) if columns else []
 
 
 class Door:

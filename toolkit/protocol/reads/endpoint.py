@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from ...errors import MalformedRequest
 from ..enums import ENUMS, EnumKey
 from ..fields import INT64_MAX, L, P, Source
 from ..hexbytes import is_address
-from .rows import Record, RowType
+from .rows import Record, Row
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 DataShape = Literal["list", "paged", "one"]
+Tie = Literal[
+    "account", "symbol", "code", "interval", "order_id", "client_order_id", "parent_order_id", "exec_id", "vault",
+    "tx_hash", "block", "time", "",
+]  # fmt: skip
+R_co = TypeVar("R_co", bound=Row, covariant=True)
+"""Class of the rows of a query."""
 
 MAX_TIME = 253_402_300_799_999
 """Last millisecond of the year 9999, the last that datetime and pandas can show."""
@@ -68,6 +74,9 @@ class Param:
         True if the method needs it, although the venue does not (default: `False`).
     by_name : bool
         True for an enum that is published as text, so that its name is sent in place of its number (default: `False`).
+    ties : Tie
+        Column of the rows that must have the parameter's value, or "time" for a bound of the rows' times
+        (default: none).
     """
 
     wire: str
@@ -85,6 +94,7 @@ class Param:
     unless: str = ""
     leading: bool = False
     by_name: bool = False
+    ties: Tie = ""
 
     def __post_init__(self) -> None:
         low, high = _RANGES.get(self.kind, (None, None))
@@ -171,7 +181,7 @@ class Param:
 
 
 @dataclass(frozen=True, eq=False)
-class Endpoint:
+class Endpoint(Generic[R_co]):
     """One Info query.
 
     Parameters
@@ -182,8 +192,8 @@ class Endpoint:
         Path on the wire.
     summary : str
         Description.
-    row : RowType
-        Record of its rows.
+    row : type of Row
+        Class of its rows.
     params : sequence of Param, optional
         Parameters (default: none). The attribute has them by wire name.
     shape : DataShape, optional
@@ -191,7 +201,7 @@ class Endpoint:
         (default: "list").
     items : str, optional
         Key of the rows if the data is an object (default: "items").
-    beside : RowType or None, optional
+    beside : type of Row or None, optional
         Record of the other members of the data (default: none).
     order : str, optional
         How rows are sorted (default: not said).
@@ -204,11 +214,11 @@ class Endpoint:
     name: str
     path: str
     summary: str
-    row: RowType
+    row: type[R_co]
     params: Mapping[str, Param]
     shape: DataShape
     items: str
-    beside: RowType | None
+    beside: type[Row] | None
     order: str
     source: Source
     null: bool
@@ -218,12 +228,12 @@ class Endpoint:
         name: str,
         path: str,
         summary: str,
-        row: RowType,
+        row: type[R_co],
         *,
         params: Sequence[Param] = (),
         shape: DataShape = "list",
         items: str = "items",
-        beside: RowType | None = None,
+        beside: type[Row] | None = None,
         order: str = "",
         source: Source = P,
         null: bool = False,
@@ -232,6 +242,10 @@ class Endpoint:
         values = (name, path, summary, row, by_wire, shape, items, beside, order, source, null)
         for one, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, one.name, value)  # the dataclass is frozen
+        for param in params:
+            known = bool(self.record.time) if param.ties == "time" else param.ties in self.record.by_column
+            if param.ties and not known:
+                raise TypeError(f"{name}: {param.wire} ties {param.ties}, which is no column of {row.__name__}")
 
     @property
     def record(self) -> Record:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from .endpoint import Endpoint
 from .info import accounts, builders, candles, explorer, funding, orders, positions, products, referrals, vaults
-from .rows import Record
+from .rows import Record, Row
 
-ENDPOINTS: dict[str, Endpoint] = {
+ENDPOINTS: dict[str, Endpoint[Row]] = {
     query.name: query
     for query in (
         products.PRODUCTS,
@@ -49,7 +49,7 @@ ENDPOINTS: dict[str, Endpoint] = {
 }
 """Python name → declaration, in the order of the reference."""
 
-BY_PATH: dict[str, Endpoint] = {query.path: query for query in ENDPOINTS.values()}
+BY_PATH: dict[str, Endpoint[Row]] = {query.path: query for query in ENDPOINTS.values()}
 """Path → declaration."""
 
 META_RECORDS: dict[str, Record] = {

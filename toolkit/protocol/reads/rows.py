@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, dataclass_transform, get_args, get_type_hints
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        Kind of the values. The reader of a kind is in `door.read`.
+        Kind of the values. The reader of a kind is in `wire_values.read`.
     dtype : str
         Dtype of a column.
     json : str
@@ -81,8 +81,8 @@ Id = Annotated[int, Kind("id", "Int64")]
 Key = Annotated[str, Kind("key", "string", "integer")]
 Text = Annotated[str, Kind("text", "string")]
 Symbol = Annotated[str, Kind("symbol", "string")]
-# A product code, which frames show as the product's symbol.
-Code = Annotated[int, Kind("code", "string", "integer", "symbol")]
+# A product code as text. Tables show the product's symbol in its place, and so do the rows of a session's reader.
+Code = Annotated[str, Kind("code", "string", "integer", "symbol")]
 # The number of a currency, which frames show as its name.
 CurrencyName = Annotated[str, Kind("currency", "string", "integer")]
 Address = Annotated[str, Kind("address", "string")]
@@ -177,6 +177,38 @@ class RecordField:
         return _NOUNS.get(self.kind, f"a {self.enum or self.kind}")
 
 
+class Sum(NamedTuple):
+    """Amounts of a row that are never more than another one together, and add up to it in most rows.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Columns of the parts.
+    total : str
+        Column of their sum. A total of 0 says nothing: a take-profit of 0 is one for the whole position.
+    complete : mapping of str to frozenset of str
+        Columns and the values with which the parts are all of the total, if all of the columns have one of them.
+    """
+
+    parts: tuple[str, ...]
+    total: str
+    complete: Mapping[str, frozenset[str]]
+
+
+OF_ORDER = Sum(
+    ("filled", "remaining"),
+    "quantity",
+    {
+        # What was open of an order that was cancelled or rejected is gone.
+        "status": frozenset({"ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED", "FILLED"}),
+        # An order that only reduces a position may itself be reduced to it.
+        "side": frozenset({"BUY", "SELL"}),
+        "reduce_only": frozenset({"NONE"}),
+    },
+)
+"""What was filled of an order and what is still open are its quantity."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One kind of row: its fields in the order of the columns, and the wire names that identify a row, if any.
@@ -197,6 +229,10 @@ class Record:
         True if a row, including its time, can change after it was read (default: `False`).
     source : Source
         `L` if the exchange publishes none of the fields: they are the local venue's (default: published).
+    sums : tuple of Sum
+        What must add up in each row (default: nothing).
+    unique : bool
+        False if an answer may have two rows with one identity (default: `True`).
     """
 
     name: str
@@ -206,6 +242,8 @@ class Record:
     time: str = ""
     changing: bool = False
     source: Source = P
+    sums: tuple[Sum, ...] = ()
+    unique: bool = True
 
     @property
     def known(self) -> bool:
@@ -221,6 +259,21 @@ class Record:
     def by_wire(self) -> Mapping[str, RecordField]:
         """Wire name → field."""
         return {one.wire: one for one in self.fields}
+
+    @cached_property
+    def by_column(self) -> Mapping[str, RecordField]:
+        """Column → field."""
+        return {one.column: one for one in self.fields}
+
+    def wires(self, *columns: str) -> tuple[str, ...]:
+        """Return the wire names of columns.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of columns.
+        """
+        return tuple([self.by_column[name].wire for name in columns])
 
     @cached_property
     def needed(self) -> tuple[RecordField, ...]:
@@ -345,6 +398,8 @@ class RowType(msgspec.StructMeta):
         changing: bool = False,
         source: Source = P,
         feed: bool = False,
+        sums: tuple[Sum, ...] = (),
+        unique: bool = True,
     ) -> RowType:
         """Make a row class.
 
@@ -360,19 +415,24 @@ class RowType(msgspec.StructMeta):
             Source of the fields that declare no other (default: published).
         feed : bool
             True for a row of the feed, where ids are numbers and enums are names (default: False).
+        sums : tuple of Sum
+            What must add up in each row (default: nothing).
+        unique : bool
+            False if an answer may have two rows with one identity (default: True).
         """
         declared = {column: one for column, one in namespace.items() if isinstance(one, _Declared)}
         for column, one in declared.items():
             namespace[column] = msgspec.field(name=one.wire, default=None)
-        made = super().__new__(mcls, name, bases, namespace, frozen=True, kw_only=True)
+        made = super().__new__(mcls, name, bases, namespace, frozen=True, gc=False)
         if declared:
             about = (namespace.get("__doc__") or "").partition("\n")[0]
             hints = get_type_hints(made, include_extras=True)
             fields = tuple(_field(column, one, hints[column], source, feed) for column, one in declared.items())
             known = {one.wire for one in fields}
-            if unknown := {*identity, *((time,) if time else ())} - known:
+            added = {column for one in sums for column in (*one.parts, one.total, *one.complete)}
+            if unknown := ({*identity, *((time,) if time else ())} - known) | (added - declared.keys()):
                 raise TypeError(f"{name} has no field {', '.join(sorted(unknown))}")
-            made.declared = Record(name, about, fields, identity, time, changing, source)
+            made.declared = Record(name, about, fields, identity, time, changing, source, sums, unique)
         return made
 
 

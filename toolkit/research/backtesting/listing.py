@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
+from ...product_rows import META
 from ...products import MarginTables, Product, VenueProduct
 from ...suggestions import check_known
 from ...venue.engine.core import Core
@@ -16,17 +17,12 @@ from ...venue.model.genesis import Genesis, completed_row, default_margin_tables
 from ..data.bars import Bars, tick_of
 
 FIELDS = {
-    "tick_size": "tickSize",
-    "step_size": "stepSize",
-    "min_order_value": "minOrderValue",
-    "max_order_quantity": "maxOrderQty",
-    "max_position_notional": "maxPositionNtnl",
-    "max_leverage": "maxLeverage",
-    "max_slippage_pct": "maxSlippagePct",
-    "maker_fee_rate": "defaultMakerFeeRate",
-    "taker_fee_rate": "defaultTakerFeeRate",
-    "funding_interval": "fundingInterval",
-}
+    name: META[name][0]
+    for name in (
+        "tick_size", "step_size", "min_order_value", "max_order_quantity", "max_position_notional", "max_leverage",
+        "max_slippage_pct", "maker_fee_rate", "taker_fee_rate", "funding_interval",
+    )
+}  # fmt: skip
 """Fields that `products={"SYMBOL": {...}}` may change → their names in ProductMeta."""
 
 

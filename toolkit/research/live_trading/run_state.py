@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from msgspec import structs
 
-from ...client.reads.reading import known_amount, whole
+from ...client.reads.reading import known, whole
 from ...errors import InputError
 from ...limits import Book
 from ...products import Product
-from ...protocol.reads.door import admit
+from ...protocol.reads.door import R, admit, typed_rows
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info.accounts import WALLET_BALANCES
+from ...protocol.reads.info.candles import KLINES
+from ...protocol.reads.info.orders import ORDER_STATES, OrderState
 from ...returns import CAPITAL_FLOWS
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
@@ -353,14 +357,15 @@ class RunState:
         self._outside = outside
 
     def _read_balance(self) -> float:
-        if rows := self._rows("wallet_balances", include_zero=True):
-            self.equity = float(known_amount(rows[0], "equity", "AccountWallet"))
-            self.balance = float(rows[0]["balance"])
+        for row in self._rows(WALLET_BALANCES, include_zero=True)[:1]:
+            self.equity = float(known(row.equity, row, "equity"))
+            self.balance = float(row.balance)
         return self.balance
 
-    def _rows(self, query: str, **given: object) -> list[Mapping[str, Any]]:
-        """Return rows as they came: a run asks too often for frames, which take five times as long."""
-        return self.session._driver.run(self.session._reader.rows(query, given))
+    def _rows(self, endpoint: Endpoint[R], **given: object) -> list[R]:
+        """Return typed rows: a run asks too often for frames, which take five times as long."""
+        rows: list[R] = self.session._driver.run(self.session._reader.typed(endpoint, given))[0]
+        return rows
 
     def read_candles(self, symbol: str, start_ms: int, end_ms: int) -> dict[int, tuple[float, ...]]:
         """Return the venue's candles: start (Unix ms) → open, high, low, close (USDC) and volume (base units).
@@ -377,16 +382,19 @@ class RunState:
             Time before which the candles open, Unix ms.
         """
         length = pd.Timedelta(self.interval_ms, unit="ms")
-        rows: Iterable[Any]
+        rows: Iterable[tuple[int, tuple[Any, ...]]]
         if (end_ms - start_ms) // self.interval_ms <= MOST_CANDLES:
             asked = {"symbol": symbol, "interval": length, "start": start_ms, "end": end_ms - 1}
-            rows = ((int(row["timestamp"]) * 1000, row) for row in self._rows("klines", **asked))
+            candles = self._rows(KLINES, **asked)
+            rows = ((one.time, (one.open, one.high, one.low, one.close, one.volume)) for one in candles)
         else:
             table = whole(self.session.klines(symbol, length, utc(start_ms), utc(end_ms - 1), progress=False))
-            rows = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
+            names = ("open", "high", "low", "close", "volume")
+            listed = zip(map(unix_ms, table.index), table.to_dict("records"), strict=True)
+            rows = ((time_ms, tuple(row[name] for name in names)) for time_ms, row in listed)
         found: dict[int, tuple[float, ...]] = {}
         for opened, row in rows:
-            values = tuple(float(row[name]) for name in ("open", "high", "low", "close", "volume"))
+            values = tuple(NAN if value is None else float(value) for value in row)
             open_, high, low, close, volume = values
             # A bad bar is data, not an error: the run continues without it, and the Results say so.
             good = 0 < low <= open_ <= high < float("inf") and low <= close <= high and volume >= 0  # NaN is false
@@ -419,11 +427,9 @@ class RunState:
 
     def _read_order_states(self) -> dict[int, tuple[int, str, float]]:
         """Return order id, state and filled quantity of the orders that have changed, by client id."""
-        rows = self._changed("orders", "order_states")
-        self._newest_ms["orders"] = max(self._newest_ms["orders"], *(int(row["blockTime"]) for row in rows), 0)
-        return {
-            int(row["clOrdId"] or 0): (int(row["ordId"]), str(row["status"]), float(row["filledQty"])) for row in rows
-        }
+        rows = typed_rows(OrderState, self._changed("orders", ORDER_STATES.name), ORDER_STATES.path)
+        self._newest_ms["orders"] = max(self._newest_ms["orders"], *(row.time for row in rows), 0)
+        return {row.client_order_id or 0: (row.order_id, row.status, float(row.filled)) for row in rows}
 
     def _changed(self, name: str, query: str) -> list[Mapping[str, Any]]:
         """Return the rows since the last ones that were read, and those shortly before, as they came."""

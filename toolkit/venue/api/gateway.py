@@ -22,6 +22,7 @@ from ...protocol import envelope, signing
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_queries import BY_PATH
+from ...protocol.reads.rows import Row
 from ..engine.commands import (
     CLAIM,
     MALFORMED,
@@ -619,7 +620,7 @@ class Gateway:
             alternatives,
         )
 
-    def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
+    def _info(self, endpoint: Endpoint[Row], incoming: Incoming) -> Answer:
         from . import info_answers as info
 
         # Parameters are checked before the lock is taken.

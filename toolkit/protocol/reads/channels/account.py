@@ -6,6 +6,7 @@ Source: docs/published.md, "WebSocket".
 from ...fields import L
 from ..channel import ACCOUNT, Channel
 from ..rows import (
+    OF_ORDER,
     AccountStatusName,
     Address,
     Anything,
@@ -53,7 +54,7 @@ class FeedWallet(Row, identity=("userAddr", "currency"), feed=True):
     time: Ms | None = optional("blockTime", "time of the last change", source=L)
 
 
-class FeedOrder(Row, identity=("ordId",), feed=True):
+class FeedOrder(Row, identity=("ordId",), feed=True, sums=(OF_ORDER,)):
     """An open order, as the feed has it."""
 
     order_id: Id = required("ordId", "order id, assigned by the venue")

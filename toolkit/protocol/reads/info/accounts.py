@@ -22,7 +22,7 @@ from ..rows import (
     optional,
     required,
 )
-from .parameters import ACCOUNT, CURRENCY, END, PAGE, PAGE_SIZE, START
+from .parameters import ACCOUNT, CURRENCY, END, OWNER, PAGE, PAGE_SIZE, START
 
 
 class AccountWallet(Row, identity=("userAddr", "currency")):
@@ -84,7 +84,7 @@ LEDGER = Endpoint(
         ACCOUNT,
         CURRENCY,
         Param("bizType", "kind", "text", "only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING"),
-        Param("txHash", "tx_hash", "hash", "only entries of this transaction"),
+        Param("txHash", "tx_hash", "hash", "only entries of this transaction", ties="tx_hash"),
         PAGE,
         PAGE_SIZE,
         START,
@@ -124,7 +124,7 @@ AGENTS = Endpoint(
     "Agent wallets of an account, or masters of an agent wallet",
     AccountAgent,
     params=(
-        ACCOUNT,
+        OWNER,
         Param(
             "role",
             "role",
@@ -149,7 +149,7 @@ AGENT = Endpoint(
     "The active agent of an account with a given name",
     AccountAgent,
     params=(
-        ACCOUNT,
+        OWNER,
         Param("agentName", "agent_name", "text", "name under which the agent was approved", required=True),
     ),
     shape="one",

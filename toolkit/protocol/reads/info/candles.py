@@ -10,7 +10,7 @@ from ..rows import Money, Price, Quantity, Row, Seconds, Symbol, Whole, optional
 from .parameters import END, INTERVAL, LIMIT, START, SYMBOL_NAME
 
 
-class Kline(Row, identity=("timestamp",), time="timestamp"):
+class Kline(Row, identity=("timestamp",), time="timestamp", unique=False):
     """A candle."""
 
     time: Seconds = required("timestamp", "start of the candle")
@@ -62,8 +62,9 @@ KLINES = Endpoint(
     params=(
         SYMBOL_NAME,
         INTERVAL,
-        replace(START, required=True),
-        replace(END, required=True),
+        # Not tied: a complete read goes on where an answer has other candles, and says which it did not get.
+        replace(START, required=True, ties=""),
+        replace(END, required=True, ties=""),
     ),
     order="oldest first",
 )

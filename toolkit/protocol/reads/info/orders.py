@@ -3,9 +3,12 @@
 Source: docs/published.md, "Info API".
 """
 
+from dataclasses import replace
+
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
+    OF_ORDER,
     Address,
     Code,
     ExecStatusName,
@@ -31,7 +34,7 @@ from ..rows import (
 from .parameters import ACCOUNT, CLIENT_ORDER_ID, END, ORDER_ID, PAGE, PAGE_SIZE, SIDE, START, SYMBOL
 
 
-class OrderState(Row, identity=("ordId",), time="blockTime", changing=True):
+class OrderState(Row, identity=("ordId",), time="blockTime", changing=True, sums=(OF_ORDER,)):
     """The latest state of an order."""
 
     order_id: Id = required("ordId", "order id, assigned by the venue")
@@ -83,7 +86,7 @@ ORDER_STATES = Endpoint(
         Param("type", "type", "enum", "only this order type", enum="order_type"),
         ORDER_ID,
         CLIENT_ORDER_ID,
-        Param("parentOrderId", "parent_order_id", "integer", "only children of this order"),
+        Param("parentOrderId", "parent_order_id", "integer", "only children of this order", ties="parent_order_id"),
         PAGE,
         PAGE_SIZE,
         START,
@@ -182,8 +185,8 @@ FILLS = Endpoint(
     params=(
         ACCOUNT,
         SYMBOL,
-        Param("orderId", "order_id", "integer", "only fills of this order"),
-        Param("execId", "exec_id", "integer", "only this execution"),
+        replace(ORDER_ID, about="only fills of this order"),
+        Param("execId", "exec_id", "integer", "only this execution", ties="exec_id"),
         SIDE,
         Param("role", "role", "choice", "only fills as maker or as taker", choices=("MAKER", "TAKER")),
         PAGE,

@@ -94,7 +94,7 @@ PRODUCT = Endpoint(
     "/info/single",
     "One product with its limits, margin table and fees",
     ProductMeta,
-    params=(replace(SYMBOL, required=True),),
+    params=(replace(SYMBOL, required=True, ties="code"),),
     shape="one",
     items="perpProducts",
     beside=ProductList,

@@ -3,10 +3,12 @@
 Source: docs/published.md, "Info API".
 """
 
+from dataclasses import replace
+
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Ratio, Row, Text, Whole, optional
-from .parameters import ACCOUNT, END, PAGE, SIZE, START
+from .parameters import ACCOUNT, END, OWNER, PAGE, SIZE, START
 
 
 class ReferralCode(Row, identity=("userAddr",), source=L):
@@ -53,8 +55,8 @@ REFERRAL_SUMMARY = Endpoint(
     params=(
         ACCOUNT,
         Param("period", "period", "choice", "how far back", default="all", choices=("24h", "7d", "30d", "all")),
-        START,
-        END,
+        replace(START, ties=""),
+        replace(END, ties=""),
     ),
     shape="one",
     source=L,
@@ -78,7 +80,7 @@ REFERRALS = Endpoint(
     "The accounts that an account invited",
     Referral,
     params=(
-        ACCOUNT,
+        OWNER,
         PAGE,
         SIZE,
         Param(
@@ -115,7 +117,7 @@ REFERRAL_PAYOUTS = Endpoint(
     "Referral rewards that were paid to an account",
     ReferralPayout,
     params=(
-        ACCOUNT,
+        OWNER,
         PAGE,
         SIZE,
     ),

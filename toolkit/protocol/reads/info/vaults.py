@@ -3,6 +3,8 @@
 Source: docs/published.md, "Info API".
 """
 
+from dataclasses import replace
+
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Price, Quantity, Ratio, Row, Text, VaultStatusName, optional
@@ -74,7 +76,7 @@ USER_VAULTS = Endpoint(
     "/info/vault/user-list",
     "Vaults in which a user has shares",
     UserVault,
-    params=(Param("userAddress", "account", "address", "account of the depositor", required=True, fill="account"),),
+    params=(replace(DEPOSITOR, about="account of the depositor", required=True, ties="account"),),
     source=L,
 )
 
@@ -86,7 +88,7 @@ VAULT_USER = Endpoint(
     UserVault,
     params=(
         VAULT_ADDRESS,
-        Param("userAddress", "account", "address", "account of the depositor", required=True, fill="account"),
+        replace(DEPOSITOR, about="account of the depositor", required=True, ties="account"),
     ),
     shape="one",
     source=L,
@@ -106,7 +108,7 @@ VAULT_HISTORY = Endpoint(
     "Total value or profit of a vault over time",
     VaultPoint,
     params=(
-        VAULT_ADDRESS,
+        replace(VAULT_ADDRESS, ties=""),
         Param("type", "kind", "choice", "total value or profit and loss", default="tvl", choices=("tvl", "pnl")),
         Param(
             "interval", "interval", "choice", "how far back", default="24h", choices=("24h", "7d", "30d", "all-time")
