@@ -1,58 +1,79 @@
-"""The venue behind its gateway and the reference agree on every order, leg, balance, event and ledger row."""
+"""The venue behind its gateway and the reference agree on what the Info API, the feed and the ledger show."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
+from coverage import Coverage
 
-from tests.venue.reference import BRANCHES, driver
-from tests.venue.reference.driver import Pair
-from tests.venue.reference.margin import Margin
-from tests.venue.reference.steps import LEAN
-from toolkit.venue.engine.core import Core
+from . import driver, runs
+from .books import Refused
+from .money import Money
+from .programs_steps import ProgramsSteps
+from .steps import LEAN, MoneySteps
 
-SEEDS = (0, 1, 23, 24, 47, 71, *(LEAN + seed for seed in (5, 6, 10, 22, 36, 43)))
-"""Of 200 seeds, those that together take every branch of the venue's rules that any of them takes."""
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
-    before = Counter(BRANCHES)
-    pair, steps, difference = driver.storm(seed, 300)
-    assert not difference, f"step {len(steps)}: {difference}; driver.check({seed}, 300) finds a few steps that show it"
-    shown, owned = pair.wallets()
-    assert shown == owned
-    check_records(pair.venue.host.core)
-    assert {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"} <= set(pair.sent)
-    assert len(Counter(BRANCHES) - before) > 150, "so many branches of the reference were taken"
+RULES = {
+    MoneySteps: ("books", "money", "matching", "rules", "liquidation", "clock"),
+    ProgramsSteps: ("programs",),
+}
+"""What makes steps → the modules of the reference whose branches they take."""
+SEEDS = {MoneySteps: (1, LEAN + 4), ProgramsSteps: (0,)}
+MANY = {MoneySteps: (2, 5, 7, LEAN, LEAN + 11), ProgramsSteps: (0, 1, 2)}
+TOGETHER = {MoneySteps: {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"}}
+NEVER: set[str] = set()
 
 
-def check_records(core: Core) -> None:
-    """Records are numbered, and what a position has made is the sum of its closed terms and of what is open."""
-    history = core.state.history
-    for log in (history.order_events, history.closed_positions, history.funding_payments, history.ledger):
-        assert [record.id for record in log.records] == list(range(1, len(log.records) + 1))
-    for account in core.state.accounts.values():
-        for code, position in account.positions.items():
-            closed = [each for each in history.closed_positions.of(account.address) if each.product == code]
-            for name in ("pnl", "fees", "funding"):
-                terms = (*closed, *(leg for leg in (position.long, position.short) if leg.size))
-                assert sum(getattr(each, name) for each in terms) == getattr(position, name)
-            for side, leg in ((1, position.long), (-1, position.short)):
-                own = [each for each in closed if each.side == side]
-                assert [each.term for each in own] == list(range(1, leg.term + (not leg.size)))
-                for each in own:
-                    assert each.pnl == side * (each.close_value - each.entry_value)
-                    assert each.opened <= each.time
+@pytest.mark.parametrize(("maker", "seed"), [(maker, seed) for maker, seeds in SEEDS.items() for seed in seeds])
+def test_random_signed_actions_leave_both_in_the_same_state(maker: runs.Maker, seed: int) -> None:
+    _, steps, difference = runs.storm(maker, seed, 150)
+    assert not difference, (
+        f"step {len(steps)}; runs.check({maker.__name__}, {seed}, 150) finds a few steps that show it"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("maker", MANY)
+def test_long_runs_leave_both_in_the_same_state_and_take_every_rule(
+    maker: runs.Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every branch of the reference, and each of its refusals."""
+    files = [str(Path(driver.__file__).with_name(f"{name}.py")) for name in RULES[maker]]
+    refused, sent = Counter[str](), Counter[str]()
+    monkeypatch.setattr(Refused, "__init__", lambda self, rule: refused.update([rule]))
+    coverage = Coverage(data_file=None, config_file=False, branch=True, include=files)
+    with coverage.collect():
+        for seed in MANY[maker]:
+            sent += runs.check(maker, seed, 450).sent
+    coverage.json_report(outfile=str(tmp_path / "report.json"))
+    report: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
+    missing = [
+        f"{name}: {Path(name).read_text().splitlines()[line - 1].strip()}"
+        for name, found in report["files"].items() for line, _ in found["missing_branches"]
+    ]  # fmt: skip
+    rules = {rule for name in files for rule in re.findall(r'need\(.*"(.*)"\)$', Path(name).read_text(), re.MULTILINE)}
+    assert {*missing, *(rules - refused.keys())} <= NEVER
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("maker", RULES)
+@pytest.mark.parametrize("seed", [*range(80), *range(LEAN, LEAN + 20)])
+def test_both_show_the_same_over_hundreds_of_thousands_of_steps(maker: runs.Maker, seed: int) -> None:
+    """200 seeds of 2,000 steps, at 4 to 5 ms each: half an hour of one quiet core."""
+    runs.check(maker, seed, 2_000)
 
 
 def test_a_difference_is_reported_with_its_seed_and_a_short_list_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    rebate = Margin.rebate
-    monkeypatch.setattr(Margin, "rebate", lambda self, payer, fee: rebate(self, payer, fee + 60))
-    with pytest.raises(AssertionError, match=r"^seed 2, \d+ steps, shrunk to 2:\n.*\n.*\nledger \(.*REFERRAL_REBATE"):
-        driver.check(2, 100)
+    rebate = Money.rebate
+    monkeypatch.setattr(Money, "rebate", lambda self, account, fee, order: rebate(self, account, fee + 60, order))
+    with pytest.raises(AssertionError, match=r"^seed 2, \d+ steps, shrunk to 2:\n.*\n.*\nledger.*REFERRAL_REBATE"):
+        runs.check(MoneySteps, 2, 100)
 
 
-def test_a_pair_agrees_before_the_first_step() -> None:
-    assert Pair().difference() == ""
+def test_an_invariant_that_is_broken_is_named() -> None:
+    assert driver.broken({"0xa": 5, "0xb": 5}, {"0xa": -1, "0xb": 12}) == "10: 0xa has -1; 11: all together have 1 more"
+    assert not driver.broken({"0xa": -5, "0xb": 5}, {"0xa": -6, "0xb": 6})

@@ -22,7 +22,6 @@ class Stake:
     shares: int = 0
     cost: int = 0
     locked: int = 0
-    joined: int = 0
 
 
 @dataclass
@@ -38,7 +37,6 @@ class Vault:
     open: bool = True
     received: bool = False
     """Clarification 16: one that was handed over doesn't count towards the five of its owner."""
-    created: int = 0
     last_price: Fraction = Fraction(1)
 
     @property
@@ -187,10 +185,10 @@ class Programs(Clock):
         need(amount >= 100 * USDC, "at least 100 USDC")
         need(len(self.owned(owner.address)) < 5, "at most 5 vaults")
         need(self.withdrawable(owner) >= amount + 100 * USDC, "withdrawable")
-        vault = self.vaults[address] = Vault(self.open(address), owner.address, name, created=self.time)
+        vault = self.vaults[address] = Vault(self.open(address), owner.address, name)
         self.pay("VAULT_FEE", owner.address, FEES, 100 * USDC, reference=address)
         self.pay("VAULT_DEPOSIT", owner.address, address, amount, reference=address)
-        vault.stakes[owner.address] = Stake(amount, amount, 0, self.time)
+        vault.stakes[owner.address] = Stake(amount, amount)
         self.told(vault, "CREATE", owner.address, amount, amount)
         return vault
 
@@ -209,7 +207,7 @@ class Programs(Clock):
             given = amount - Fraction(shares * value, total)
             need(given <= max(Fraction(amount, 10_000), Fraction(1)), "what others would get")
         self.pay("VAULT_DEPOSIT", account.address, vault.account.address, amount, reference=vault.account.address)
-        stake = vault.stakes.setdefault(account.address, Stake(joined=self.time))
+        stake = vault.stakes.setdefault(account.address, Stake())
         stake.shares, stake.cost = stake.shares + shares, stake.cost + amount
         if vault.account.address == LP:
             stake.locked = self.time + LOCK
@@ -258,9 +256,7 @@ class Programs(Clock):
         need(parent.open and not parent.parent, "a vault that is no sub-vault")
         children = self.children_of(parent)
         need(len(children) < 10, "at most 10 open sub-vaults")
-        self.vaults[address] = Vault(
-            self.open(address), parent.owner, parent.name, parent.account.address, created=self.time
-        )
+        self.vaults[address] = Vault(self.open(address), parent.owner, parent.name, parent.account.address)
         self.told(parent, "CREATE_SUB_VAULT", parent.owner)
 
     def family(self, vault: Vault) -> str:
