@@ -250,10 +250,9 @@ class World:
             yield "ledger", sorted(ledger, key=by_id), sorted(own, key=by_id)
         own = [self.shown.event(n, e) for n, e in enumerate(self.mine.events[self.logged :], self.logged + 1)]
         count, events = Counter(row["userAddr"] for row in own), list[Json]()
+        without = {"blockHeight", "txHash", "reason"}
         for name in count:
-            events += self.news(
-                "/info/order/events", name, self.logged, count[name], {"blockHeight", "txHash", "reason"}
-            )
+            events += self.news("/info/order/events", name, self.logged, count[name], without)
         if max(count.values(), default=0) < PAGE:
             yield "events", sorted(events, key=by_id), own
 
@@ -277,13 +276,9 @@ class World:
                 row["createTime"] = None
             yield f"positions of {name}", told, {code: row for code, row in own.items() if code in told}
             rows = self.ask("/info/order/states", userAddr=name, pageSize=PAGE)
-            orders = [cleaned(row, {"id", "blockHeight", "userAddr"}) for row in rows]
+            orders = [cleaned(row, {"id", "blockHeight", "userAddr"}) for row in rows if row["status"] in OPEN]
             live = {str(order.id): self.shown.order(order) for order in account.orders.values()}
-            yield (
-                f"orders of {name}",
-                {r["ordId"]: r for r in orders if r["ordId"] in live or r["status"] in OPEN},
-                live,
-            )
+            yield f"orders of {name}", {row["ordId"]: row for row in orders}, live
         for name, vault in self.mine.vaults.items():
             yield from self.vault(self.shown.name(name), vault)
 
@@ -315,9 +310,8 @@ OPEN = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
 
 def broken(before: dict[str, int], after: dict[str, int]) -> str:
     """Return which of the risk rules 10 and 11 an order has broken at unchanged marks."""
-    owing = [
-        f"10: {name} has {after[name]}" for name, had in before.items() if name[:2] == "0x" and after[name] < 0 <= had
-    ]
+    people = [name for name in before if name.startswith("0x")]
+    owing = [f"10: {name} has {after[name]}" for name in people if after[name] < 0 <= before[name]]
     rise = sum(after.values()) - sum(before.values())
     return "; ".join(owing + ([f"11: all together have {rise} more"] if rise > 0 else []))
 

@@ -85,11 +85,8 @@ class ProgramsSteps:
         if kind < 0.4:
             return {"type": "cancelAll", "symbolCode": 1}
         if kind < 0.46:
-            built = {
-                "builder": address(chance.choice(ACTING)),
-                "builderFeeRate": chance.choice(("0", "0.0004", "0.001")),
-            }
-            return {"type": "placeBuilderOrder", "order": self.order()} | built
+            builder, rate = address(chance.choice(ACTING)), chance.choice(("0", "0.0004", "0.001"))
+            return {"type": "placeBuilderOrder", "order": self.order(), "builder": builder, "builderFeeRate": rate}
         if kind < 0.54:
             return {"type": "vaultCreate", "name": "v", "description": "d", "amount": amount} | USDC
         if kind < 0.7:

@@ -13,13 +13,8 @@ from .programs import Programs, Stake, Vault
 
 Json = dict[str, Any]
 BY_MASTER = {
-    "withdraw",
-    "faucetClaim",
-    "approveAgent",
-    "registerBuilder",
-    "approveAgentToBuilder",
-    "revokeAgentToBuilder",
-}
+    "withdraw", "faucetClaim", "approveAgent", "registerBuilder", "approveAgentToBuilder", "revokeAgentToBuilder",
+}  # fmt: skip
 """Actions that an account signs itself."""
 
 
