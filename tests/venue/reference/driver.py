@@ -7,14 +7,17 @@ are numbers of development accounts. When a step differs, `shrink` deletes steps
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
+from toolkit.venue.lab.control import what_if
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model import genesis
 from toolkit.venue.programs.referrals import code_of
@@ -41,6 +44,7 @@ MIDDLE = {1: 62_500, 2: 2_450}
 WHOLE = 10
 """Every so many steps, and after the last, all accounts are looked at. Else those that a step has changed."""
 RATE, PAGE = 10**8, 500
+FALL = Decimal("-0.01")
 BRINGS = ("withdraw", "faucetClaim")
 
 
@@ -279,8 +283,28 @@ class World:
             orders = [cleaned(row, {"id", "blockHeight", "userAddr"}) for row in rows if row["status"] in OPEN]
             live = {str(order.id): self.shown.order(order) for order in account.orders.values()}
             yield f"orders of {name}", {row["ordId"]: row for row in orders}, live
+        for name, product in itertools.product(self.names, self.mine.products.values()):
+            rows = what_if(self.venue.host.core, name, product.code, FALL)
+            own_rows, mark = [self.figures(self.shown.account(name), product)], product.mark
+            product.mark = max(1, round(mark * (1 + FALL)))
+            own_rows.append(self.figures(self.shown.account(name), product))
+            product.mark = mark
+            yield f"margins of {name}", [{member: row[member] for member in own_rows[0]} for row in rows], own_rows
         for name, vault in self.mine.vaults.items():
             yield from self.vault(self.shown.name(name), vault)
+
+    def figures(self, account: Account, product: Product) -> Json:
+        """Return an account's margins, those of the position where it is isolated."""
+        position = account.position(product)
+        group, initial = account, self.mine.initial(account)
+        if position.isolated:
+            group, initial = position, position.initial(position.notional(1) + position.notional(-1))
+        return {
+            "unrealized_pnl": position.gain / 10**6, "equity": account.worth / 10**6,
+            "available": self.mine.available(account) / 10**6, "initial_margin": initial / 10**6,
+            "maintenance_margin": group.maintenance / 10**6,
+            "liquidated": group.equity <= group.maintenance and group.maintenance > 0,
+        }  # fmt: skip
 
     def vault(self, name: str, vault: Any) -> Iterator[Compared]:
         mine, members = self.mine, ("tvl", "price", "status", "yourDeposits", "userCurrentValue")

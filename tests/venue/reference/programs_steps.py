@@ -7,6 +7,7 @@ import random
 from .driver import AGENTS, MIDDLE, OWN, Step, address
 from .money import LP
 from .shown import Json, fixed
+from .steps import MoneySteps
 from .wire import Reference
 
 USDC = {"currencyCode": 1}
@@ -19,6 +20,7 @@ class ProgramsSteps:
 
     def __init__(self, seed: int, reference: Reference) -> None:
         self.chance, self.reference = random.Random(seed), reference
+        self.money = MoneySteps(4 * seed + 3, reference)
 
     @staticmethod
     def is_coarse(_: int) -> bool:
@@ -27,6 +29,8 @@ class ProgramsSteps:
     def next(self) -> Step:
         chance = self.chance
         kind, who = chance.random(), chance.choice(ACTING)
+        if chance.random() < 0.3:
+            return self.money.next()
         if kind < 0.08:
             return "oracle", 1, f"{MIDDLE[1] * (1 + chance.uniform(-0.02, 0.02)):.1f}"
         if kind < 0.14:
@@ -76,20 +80,22 @@ class ProgramsSteps:
             return {"type": "vaultCreateSubVault"}
         if kind < 0.8:
             return {"type": "vaultUpdateOwner", "owner": address(self.chance.choice(ACTING))}
-        return {"type": "cancelAll", "symbolCode": 1} if kind < 0.9 else {"type": "vaultClose"}
+        if kind < 0.88:
+            return {"type": "cancelAll", "symbolCode": 1}
+        return {"type": "vaultClose"} if kind < 0.97 else self.of_account([OWN[LP]])
 
     def of_account(self, vaults: list[str]) -> Json:
         chance, kind, amount = self.chance, self.chance.random(), self.amount()
-        if kind < 0.35:
+        if kind < 0.2:
             return {"type": "placeOrder", "orders": [self.order()]}
-        if kind < 0.4:
+        if kind < 0.24:
             return {"type": "cancelAll", "symbolCode": 1}
-        if kind < 0.46:
+        if kind < 0.32:
             builder, rate = address(chance.choice(ACTING)), chance.choice(("0", "0.0004", "0.001"))
             return {"type": "placeBuilderOrder", "order": self.order(), "builder": builder, "builderFeeRate": rate}
-        if kind < 0.54:
+        if kind < 0.44:
             return {"type": "vaultCreate", "name": "v", "description": "d", "amount": amount} | USDC
-        if kind < 0.7:
+        if kind < 0.64:
             return {"type": "vaultDeposit", "vault": chance.choice(vaults), "amount": amount} | USDC
         if kind < 0.85:
             return {"type": "vaultWithdraw", "vault": chance.choice(vaults), "share": amount} | USDC
