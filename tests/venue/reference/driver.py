@@ -1,8 +1,8 @@
 """Drives the venue's byte gateway and the reference with the same signed actions, and compares what the venue shows.
 
 A run is a list of steps, which are plain data: ("oracle", product, price), ("advance", ms), ("fund", trader, USDC),
-("lose", trader, micro-USDC), ("hedge", trader), ("bind", trader, inviter) or ("act", wallet, action[, vault]). Wallets
-are numbers of development accounts. When a step differs, `shrink` deletes steps as long as the rest still differs.
+("lose", trader, micro-USDC), ("hedge", trader) or ("act", wallet, action[, vault]). Wallets are numbers of development
+accounts. When a step differs, `shrink` deletes steps as long as the rest still differs.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def opening() -> Iterator[Step]:
     for trader, amount in {1: "7500", 2: "7500", 3: "5000", 4: "7500"}.items():
         yield "act", trader, {"type": "withdraw", "destination": address(trader), "amount": amount}
     yield from (("hedge", trader) for trader in HEDGED)
-    yield from (("bind", 1, 0), ("bind", 2, 1))
+    for invited in (1, 2):
+        yield "act", AGENTS[invited], {"type": "bindReferral", "referralCode": code_of(name_of(invited - 1))}
     yield "act", BUILDER, {"type": "registerBuilder", "name": "reference", "dexChain": "Testnet"}
     yield "act", BUILDERS_TRADER, {
         "type": "approveAgentToBuilder", "agentAddress": address(BUILDERS_AGENT), "dexChain": "Testnet",
@@ -130,6 +131,7 @@ def reference_of(
     mine = Reference(products_of(begin), settings_of(begin.config), time, own)
     for number in TRADERS:
         mine.deposit(named(number), 10_000 * 10**6)
+        mine.codes[code_of(name_of(number))] = named(number)
     return mine
 
 
@@ -147,8 +149,6 @@ def take(mine: Reference, step: Step, made: str = "", named: Callable[[int], str
         account = mine.accounts[named(rest[0])]
         if kind == "hedge":
             account.hedge = True
-        elif kind == "bind":
-            mine.bind(account, named(rest[1]))
         else:
             mine.deposit(account.address, int(rest[1]) * 10**6 if kind == "fund" else -lost(account, rest[1]))
             mine.after()
@@ -178,7 +178,7 @@ class World:
     def step(self, step: Step, whole: bool = False) -> str:
         """Take both through a step; return how they differ, "" when they agree."""
         mine = self.mine
-        self.logged, self.booked, self.told = len(mine.events), len(mine.rows), len(mine.vault_events)
+        self.logged, self.booked = len(mine.events), len(mine.rows)
         self.closed, self.paid = len(mine.closings), len(mine.payments)
         self.sent[step[0] if step[0] != "act" else step[2]["type"]] += 1
         marks, before = [product.mark for product in mine.products.values()], self.equities()
@@ -186,7 +186,7 @@ class World:
         own = take(mine, step, made)
         if venue != own:
             return f"accepted: venue {venue}, reference {own}: {self.said}"
-        for what, told, expected in (*self.changed(), *(self.whole() if whole else ())):
+        for what, told, expected in itertools.chain(self.changed(), self.whole() if whole else ()):
             if told != expected:
                 return f"{what}: {differing(told, expected)}"
         same = marks == [product.mark for product in mine.products.values()]
@@ -206,8 +206,6 @@ class World:
             control.fund(address(rest[0]), rest[1])
         elif kind == "hedge":
             control.set_position_mode(address(rest[0]), "HEDGE")
-        elif kind == "bind":
-            self.post(AGENTS[rest[0]], {"type": "bindReferral", "referralCode": code_of(self.names[rest[1]])})
         else:  # no command loses cash, so what follows a command is done here
             core, name = self.venue.host.core, self.names[rest[0]]
             core.open_step()
@@ -262,7 +260,7 @@ class World:
 
     def whole(self) -> Iterator[Compared]:
         """Wallets, positions and orders of all accounts, and vaults."""
-        vaults = [name for name in self.mine.vaults if name != LP]
+        vaults = [name for name, vault in self.mine.vaults.items() if name != LP and vault.open]
         for name in (*self.names, *vaults, *OWN.values()):
             account = self.shown.account(name)
             (row,) = self.ask("/info/account/wallet", userAddr=name, includeZero="true")
@@ -308,7 +306,7 @@ class World:
 
     def vault(self, name: str, vault: Any) -> Iterator[Compared]:
         mine, members = self.mine, ("tvl", "price", "status", "yourDeposits", "userCurrentValue")
-        for user in self.names:
+        for user in [user for user in vault.stakes if user in self.names] or self.names[:1]:
             row = self.ask("/info/vault/detail", vaultAddress=name, userAddress=user)
             stake, price = vault.stakes.get(user), mine.price(vault)
             value = int(Fraction(mine.withdraw_value(vault) * stake.shares, vault.shares)) if stake else 0

@@ -88,8 +88,10 @@ class ProgramsSteps:
         chance, kind, amount = self.chance, self.chance.random(), self.amount()
         if kind < 0.2:
             return {"type": "placeOrder", "orders": [self.order()]}
-        if kind < 0.24:
+        if kind < 0.22:
             return {"type": "cancelAll", "symbolCode": 1}
+        if kind < 0.24:
+            return {"type": "bindReferral", "referralCode": chance.choice(list(self.reference.codes))}
         if kind < 0.32:
             builder, rate = address(chance.choice(ACTING)), chance.choice(("0", "0.0004", "0.001"))
             return {"type": "placeBuilderOrder", "order": self.order(), "builder": builder, "builderFeeRate": rate}

@@ -144,7 +144,6 @@ class Rules(Matching):
         need(order.account.hedge or not order.closing, "closing sides are for hedge mode")
         if order.account.hedge:
             need(order.closing or not order.reduce, "reduce-only needs a closing side in hedge mode")
-        need(not order.trigger or order.exit or order.kind not in ("LIMIT", "MARKET"), "trigger without TP or SL")
         need(order.trigger or not order.exit, "TP or SL without trigger")
         need(order.trigger or order.kind in ("LIMIT", "MARKET"), "stop without trigger")
         if order.trigger:

@@ -15,6 +15,18 @@ LEAN = 10_000
 """From this seed on traders lose cash at any time, so that orders are met whose margin is gone, and isolate more."""
 FINE = (1, 250, 3_000, 3_000, 31_000, 61_000, 299_000)
 COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 28_800_000)
+SPOILING: dict[str, tuple[dict[str, Any], ...]] = {
+    "placeOrder": (
+        {"ordPx": "1000000"}, {"ordPx": "1"}, {"ordQty": "9000"}, {"timeInForce": "GTC"},
+        {"reduceOnlyOption": "TP_FROM_POSITION"},
+    ),
+    "placeBuilderOrder": ({"builderFeeRate": "0.002"}, {"builder": address(4)}, {"ordType": "STOP_LIMIT"}),
+    "replaceOrder": ({"reduceOnly": "REDUCE_ONLY"}, {"tpslTriggerType": "MARK_PRICE"}),
+    "setLeverage": ({"leverage": "50"},),
+    "assignPosMargin": ({"assignedPosMargin": "0.0000001"},),
+    "withdraw": ({"amount": "2.0000001"},),
+}  # fmt: skip
+"""Type of an action → members that break a rule."""
 TYPES = ("STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT")
 
 
@@ -65,8 +77,22 @@ class MoneySteps:
             return ("fund", index, "3000")
         settings = index in liquidated and chance.random() < 0.2
         action = self._action(index, code, list(account.orders.values()), least=0.9 if settings else 0.0)
+        if chance.random() < 0.02:
+            action = self._spoiled(action)
         wallet = {"withdraw": index, "placeBuilderOrder": BUILDERS_AGENT}.get(action["type"], AGENTS[index])
         return ("act", wallet, action)
+
+    def _spoiled(self, action: dict[str, Any]) -> dict[str, Any]:
+        """Return an action with a member by which it breaks a rule that other steps keep."""
+        change = self.chance.choice(SPOILING.get(action["type"], ({},)))
+        orders = action.get("orders", [action.get("order", action)])
+        if action.keys() & change.keys():
+            return action | change
+        order = orders[-1] | change
+        malformed = order["ordType"] == "MARKET" and order["ordPx"] != "0" if "ordPx" in order else False
+        if not malformed and ("tpslTriggerType" in order) == ("triggerPx" in order):
+            orders[-1].update(change)
+        return action
 
     def _lean(self, index: int, code: int) -> Step:
         """Return a loss of some or nearly all that is free, or a change of the margin mode."""
@@ -149,7 +175,7 @@ class MoneySteps:
         limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY", *["FOK"] * 3 * self.lean)
         item: dict[str, Any] = {
             "symbolCode": code,
-            "ordPx": "0" if market else self._price(code, 40),
+            "ordPx": "0" if market else self._price(code, chance.choice((*[40] * 19, MIDDLE[code] // 4))),
             "ordQty": self._quantity(code),
             "ordType": "MARKET" if market else "LIMIT",
             "ordSide": chance.choice(("BUY", "SELL")),
@@ -168,8 +194,6 @@ class MoneySteps:
             item["ordQty"] = text(held.product.step, held.leg(side).size + chance.choice((0, 0, 1, 500)))
         elif chance.random() < 0.3:  # most of what the account can carry
             item["ordQty"] = self._affordable(held)
-        if chance.random() < 0.02:
-            item |= chance.choice(({"timeInForce": "GTC"}, {"ordPx": "1"} if not market else {"ordQty": "9000"}))
         if market and chance.random() < 0.3:
             item["slippagePct"] = chance.choice(("0.005", "0.01", "0.05", "0.0001", "0.0501"))
         if chance.random() < 0.25:

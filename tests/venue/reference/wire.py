@@ -19,13 +19,13 @@ BY_MASTER = {
 
 
 class Reference(Programs):
-    """The rules as a venue. `own` are the addresses of its own accounts by their names."""
+    """The rules as a venue. `own` are the addresses of its own accounts, `codes` the accounts of referral codes."""
 
     def __init__(
         self, products: Iterable[Product], settings: Settings, time: int, own: Mapping[str, str] | None = None
     ) -> None:
         self.flagged, self.owed_rebates, self.loose, self.live, self.trimmed = {}, [], [], {}, []
-        self.own = dict(own or {})
+        self.own, self.codes = dict(own or {}), dict[str, str]()
         self.unwinding, self.marks, self.checked = 0, {}, {}
         self.closings, self.payments, self.joined = [], [], []
         self.vaults, self.vault_events, self.agents, self.builders = {}, [], [], set()
@@ -126,6 +126,8 @@ class Reference(Programs):
                 self.claim(account)
             case "approveAgent":
                 self.approve(address, action["agentAddress"].lower(), action["agentName"], action["validitySeconds"])
+            case "bindReferral":
+                self.bind(account, self.codes[action["referralCode"]])
             case "registerBuilder":
                 self.register_builder(address)
             case "approveAgentToBuilder":
