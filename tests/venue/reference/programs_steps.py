@@ -34,7 +34,7 @@ class ProgramsSteps:
         if kind < 0.08:
             return "oracle", 1, f"{MIDDLE[1] * (1 + chance.uniform(-0.02, 0.02)):.1f}"
         if kind < 0.14:
-            return "advance", chance.choice((1_000, 61_000, 600_000, 14_400_000, 86_400_000))
+            return "advance", chance.choice((1_000, 61_000, 600_000, 600_000, 14_400_000, 86_400_000))
         if kind < 0.27:
             return "act", who, self.authority(who) if kind < 0.22 else self.by_master(who)
         agent = AGENTS[chance.choice((who, who, who, who, who, chance.randrange(8)))]
