@@ -23,8 +23,8 @@ RULES = {
 }
 """What makes steps → the modules of the reference whose branches its runs take."""
 QUICK = (
-    *((MoneySteps, seed) for seed in (1, 23, 47, LEAN + 5, LEAN + 43)),
-    *((ProgramsSteps, seed) for seed in (0,)),
+    *((MoneySteps, seed) for seed in (23, 47, 71, LEAN + 6, LEAN + 22)),
+    *((ProgramsSteps, seed) for seed in (0, 1)),
 )
 SLOW = {MoneySteps: (2, 5, 7, LEAN, LEAN + 11), ProgramsSteps: (0, 1, 2)}
 RARE: set[str] = set()
@@ -33,7 +33,7 @@ RARE: set[str] = set()
 
 @pytest.mark.parametrize(("maker", "seed"), QUICK)
 def test_random_signed_actions_leave_both_in_the_same_state(maker: runs.Maker, seed: int) -> None:
-    world, steps, difference = runs.storm(maker, seed, 180)
+    world, steps, difference = runs.storm(maker, seed, 160)
     assert not difference, f"step {len(steps)}; runs.check of these steps finds a few that show it"
     assert {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"} <= set(world.sent)
 
