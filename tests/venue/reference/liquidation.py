@@ -54,27 +54,13 @@ class Liquidation(Rules):
         if position.isolated == isolated:
             return
         self.settled(position)
-        if isolated:
-            taken = 0
-            if position.size:
-                taken = position.initial(position.notional(1) + position.notional(-1)) + max(0, -position.gain)
-            position.isolated, position.assigned = True, taken
-            fits = self.available(account) >= taken
-            position.assigned = 0
-            if not fits:
-                position.isolated = False
-                need(False, "what stays on cross must cover its initial margin")
-            self.assign(position, taken)
-        else:
-            taken = position.assigned
-            position.isolated = False
-            account.balance += taken
-            fits = self.available(account) >= 0
-            account.balance -= taken
-            if not fits:
-                position.isolated = True
-                need(False, "cross must cover its initial margin")
-            self.assign(position, -taken)
+        taken = position.initial(position.notional(1) + position.notional(-1)) + max(0, -position.gain)
+        before, taken = (account.balance, position.assigned), taken if isolated else -position.assigned
+        account.balance, position.assigned, position.isolated = before[0] - taken, before[1] + taken, isolated
+        fits = self.available(account) >= 0
+        (account.balance, position.assigned), position.isolated = before, isolated if fits else not isolated
+        need(fits, "what stays on cross must cover its initial margin")
+        self.assign(position, taken)
 
     def assign_margin(self, position: Position, amount: int) -> None:
         """Assumptions, Money: adds from what may be withdrawn, and takes what initial margin and loss leave."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from .driver import AGENTS, MIDDLE, OWN, Step, address
+from .driver import AGENTS, MIDDLE, OWN, TRADERS, Step, address, name_of
 from .money import LP
 from .shown import Json, fixed
 from .steps import MoneySteps
@@ -37,14 +37,16 @@ class ProgramsSteps:
             return "advance", chance.choice((1_000, 61_000, 600_000, 600_000, 14_400_000, 86_400_000))
         if kind < 0.27:
             return "act", who, self.authority(who) if kind < 0.22 else self.by_master(who)
-        agent = AGENTS[chance.choice((who, who, who, who, who, chance.randrange(8)))]
         vaults = [name for name in self.reference.vaults if name != LP]
         vault = chance.choice(vaults) if vaults and chance.random() < 0.6 else ""
+        if vault and chance.random() < 0.7:
+            who = next(index for index in TRADERS if name_of(index) == self.reference.vaults[vault].owner)
+        agent = AGENTS[chance.choice((who, who, who, who, who, chance.randrange(8)))]
         return "act", agent, self.of_vault() if vault else self.of_account([*vaults, OWN[LP]]), vault
 
     def authority(self, who: int) -> Json:
         """Return an approval or a registration; of an agent, that may be revoked, or be another's already."""
-        chance, kind, agent = self.chance, self.chance.random(), address(self.chance.choice(AGENTS))
+        chance, kind, agent = self.chance, self.chance.random(), address(self.chance.choice((*AGENTS, *ACTING[:3])))
         if kind < 0.45:
             return {
                 "type": "approveAgent", "agentAddress": "0x" + "0" * 40 if chance.random() < 0.1 else agent,
@@ -72,15 +74,15 @@ class ProgramsSteps:
     def of_vault(self) -> Json:
         """Return an action of a vault, signed by its owner's agent or another's."""
         kind = self.chance.random()
-        if kind < 0.5:
+        if kind < 0.4:
             return {"type": "placeOrder", "orders": [self.order()]}
-        if kind < 0.6:
+        if kind < 0.5:
             return {"type": "vaultPreWithdraw", "amount": self.amount()} | USDC
-        if kind < 0.7:
+        if kind < 0.6:
             return {"type": "vaultCreateSubVault"}
-        if kind < 0.8:
+        if kind < 0.65:
             return {"type": "vaultUpdateOwner", "owner": address(self.chance.choice(ACTING))}
-        if kind < 0.88:
+        if kind < 0.8:
             return {"type": "cancelAll", "symbolCode": 1}
         return {"type": "vaultClose"} if kind < 0.97 else self.of_account([OWN[LP]])
 

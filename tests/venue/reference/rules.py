@@ -160,8 +160,7 @@ class Rules(Matching):
         whole = position.leg(-order.side).size if order.closing or not order.account.hedge else 0
         if main is not None:
             whole = main.quantity  # an exit of an open main order has no position yet (Orders)
-        closes = steps >= whole if main is not None or order.reducing else steps == whole
-        closes = closes and bool(whole)
+        closes = whole and (steps >= whole if main is not None or order.reducing else steps == whole)
         need(closes or product.value(price, steps) >= product.min_value, "minimum value")
 
     def number(self, order: Order) -> None:

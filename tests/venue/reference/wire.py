@@ -34,7 +34,7 @@ class Reference(Programs):
         for product in self.products.values():
             product.mark = product.oracle
             product.basis, product.books = deque(), deque()
-        self.vaults[LP] = Vault(self.accounts[LP], "", "LP vault")
+        self.vaults[LP] = Vault(self.accounts[LP], "")
         self.pay("DEPOSIT", "", LP, settings.lp_capital)
         self.vaults[LP].stakes[LP] = Stake(settings.lp_capital, settings.lp_capital)
 
@@ -136,7 +136,7 @@ class Reference(Programs):
             case "revokeAgentToBuilder":
                 self.revoke_builder(address)
             case "vaultCreate":
-                self.create_vault(account, made or "none", action["name"], micro(action["amount"]))
+                self.create_vault(account, made or "none", micro(action["amount"]))
             case "vaultCreateSubVault":
                 self.create_sub_vault(self.vaults[account.address], made or "none")
             case "vaultDeposit":
