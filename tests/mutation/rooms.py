@@ -199,6 +199,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/api/test_gateway.py",
             "tests/venue/lab/test_control.py",
             "tests/test_info_contract.py",
+            _REFERENCE,
         ],
     ),
     "venue/served": Room(

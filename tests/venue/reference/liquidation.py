@@ -1,204 +1,386 @@
-"""Liquidation, step by step: flagging, the book, the LP vault, auto-deleveraging, and who pays what is lacking."""
+"""Replacements, margin actions, and liquidation: who is judged, what the book, the LP vault and others take."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor
 
-from tests.venue.reference.margin import INSURANCE, LP, OWN
-from tests.venue.reference.money import Account, Group, Holding, Market, Order
-from tests.venue.reference.trading import Trading
+from .books import Order, Position, down, need, up
+from .money import INSURANCE, LP, OWN
+from .rules import TOP_PRICE, Rules
 
-HIGHEST_PRICE = 999_999
-
-
-def own_order(held: Holding, side: int, price: int, steps: int, kind: str, tif: str, reduce: str = "") -> Order:
-    """Return an order that the venue places for an account."""
-    closing = held.account.hedge and held.legs[-side].size >= steps
-    terms = {"closing": closing, "kind": kind, "tif": tif, "reduce": reduce}
-    return Order(held=held, side=side, price=price, quantity=steps, leaves=steps, **terms)
+Group = tuple[str, int]
+"""Address of the account, and the product of an isolated position or 0 for all cross positions."""
 
 
-class Liquidation(Trading):
-    """Who can't keep a position is liquidated; a margin group is judged and closed as one."""
+class Liquidation(Rules):
+    """What margin does to accounts."""
 
-    def by_address(self) -> list[Account]:
-        return [self.accounts[name] for name in sorted(self.accounts, key=self.config["order_of"])]
+    flagged: dict[Group, int]
+    """Group that is being liquidated → time of its next slice."""
+    marks: dict[Group, tuple[int, dict[int, int]]]
+    """Group that is being liquidated → since when, and the marks of the check before."""
+    checked: dict[int, int]
+    """The marks at which all were judged last."""
+    unwinding: int
+    """When the LP vault replaces its offers, 0 while it has no positions."""
 
-    def recovered(self, group: Group) -> bool:
-        return group.maintenance() == 0 or group.maintenance() < self.config["stop"] * group.equity
+    # settings of a position
 
-    def liquidate(self) -> bool:
-        """C3: everyone is judged at the same mark before anything is closed; the worst ratio goes first."""
-        people, closed = [each for each in self.by_address() if each.name not in OWN], False
-        before, self.healthy = self.healthy, {code: market.mark for code, market in self.markets.items()}
-        self.before = before or self.healthy
-        while due := [group for each in people for group in self.judge(each)]:
-            for group in sorted(due, key=self.urgency):
-                closed = self.close_group(group) or closed
-        for account in sorted(people, key=lambda each: each.balance):
-            if account.balance < 0 and not account.open_legs:
-                self.settle_debt(account)
-        return closed
+    def settled(self, position: Position) -> None:
+        """Assumptions, Liquidation: settings stay, in isolated products also while the cross group is liquidated."""
+        address = position.account.address
+        need(not {(address, 0), (address, position.product.code)} & self.flagged.keys(), "not during a liquidation")
 
-    def judge(self, account: Account) -> list[Group]:
-        """1: flag the unhealthy groups and cancel their opening orders; return the ones to close now."""
+    def set_leverage(self, position: Position, leverage: Fraction) -> None:
+        """Assumptions, Money: less leverage needs covered initial margin; more gives nothing back."""
+        product, account = position.product, position.account
+        need(1 <= leverage <= product.max_leverage, "leverage of the product")
+        self.settled(position)
+        for side in (1, -1):
+            need(leverage <= product.leverage_limit(self.reach(position, side)), "leverage of the tier")
+        before, position.leverage = position.leverage, leverage
+        lack = 0
+        if position.isolated and position.size:
+            lack = max(0, position.initial(position.notional(1) + position.notional(-1)) - position.equity)
+        if leverage < before and self.available(account) < lack:
+            position.leverage = before
+            need(False, "initial margin")
+        if leverage < before:
+            self.assign(position, lack)
+
+    def set_margin_mode(self, position: Position, isolated: bool) -> None:
+        """Assumptions, Money: switching to isolated takes the initial margin and the unrealised loss along."""
+        account = position.account
+        if position.isolated == isolated:
+            return
+        self.settled(position)
+        taken = position.initial(position.notional(1) + position.notional(-1)) + max(0, -position.gain)
+        before, taken = (account.balance, position.assigned), taken if isolated else -position.assigned
+        account.balance, position.assigned, position.isolated = before[0] - taken, before[1] + taken, isolated
+        fits = self.available(account) >= 0
+        (account.balance, position.assigned), position.isolated = before, isolated if fits else not isolated
+        need(fits, "what stays on cross must cover its initial margin")
+        self.assign(position, taken)
+
+    def assign_margin(self, position: Position, amount: int) -> None:
+        """Assumptions, Money: adds from what may be withdrawn, and takes what initial margin and loss leave."""
+        need(position.isolated and position.size, "an isolated position")
+        self.settled(position)
+        if amount > 0:
+            need(amount <= self.withdrawable(position.account), "withdrawable")
+        else:
+            kept = position.initial(position.notional(1) + position.notional(-1)) + max(0, -position.gain)
+            need(position.assigned + amount >= kept, "initial margin of the position")
+        self.assign(position, amount)
+
+    # replacements
+
+    def check_replacement(self, order: Order, new: Order, left: int) -> bool:
+        """Clarification 5: moving an order away from the market, or shrinking it, is never refused for margin.
+
+        Return whether it is one of these: it takes no one's cover.
+        """
+        product, position, side = order.product, order.position, order.side
+        need(0 < new.price * product.tick <= 999_999 and new.price * 10 >= product.mark, "price range")
+        need(new.quantity <= product.max_steps, "quantity")
+        whole = position.leg(-side).size if order.closing or not order.account.hedge else 0
+        closes = whole and (left >= whole if order.reducing else left == whole)
+        need(closes or product.value(new.price, left) >= product.min_value, "minimum value")
+        place, order.place = order.place, 0
+        try:
+            matches = self.would_match(new)
+            if new.tif == "POST_ONLY":
+                need(not matches, "POST_ONLY would match")
+            if order.reducing:
+                self.fit_reducing(new, new.price)
+                return False
+            away = side * (order.price - new.price) >= 0 and left <= order.leaves and not matches
+            shrinks = left <= order.leaves and left * new.price <= order.leaves * order.price and not matches
+            self.check_increase(new, new.price, margin=not (away or shrinks))
+            return away or shrinks
+        finally:
+            order.place = place
+
+    # who is judged
+
+    def positions_of(self, group: Group) -> list[Position]:
+        account = self.accounts[group[0]]
+        if group[1]:
+            position = account.positions[group[1]]
+            return [position] if position.size and position.isolated else []
+        return account.cross
+
+    def equity_of(self, group: Group) -> int:
+        account = self.accounts[group[0]]
+        return account.positions[group[1]].equity if group[1] else account.equity
+
+    def maintenance_of(self, group: Group) -> int:
+        return sum(position.maintenance for position in self.positions_of(group))
+
+    def is_liquidating(self, position: Position) -> bool:
+        return (position.account.address, position.product.code if position.isolated else 0) in self.flagged
+
+    def groups(self) -> list[Group]:
+        """Assumptions, Liquidation: in order of address, an account's isolated positions before its cross group."""
+        found: list[Group] = []
+        for account in sorted(self.accounts.values(), key=lambda each: each.address):
+            if account.address not in OWN:
+                found += [(account.address, p.product.code) for p in account.held if p.isolated]
+                if account.cross or (account.address, 0) in self.flagged:
+                    found.append((account.address, 0))
+        return found
+
+    def judge(self) -> list[Group]:
+        """Clarification 3: all groups at 100 % or more are flagged and lose their opening orders first.
+
+        Return those of which something is to be closed now.
+        """
+        for group in list(self.flagged):
+            if not self.positions_of(group):
+                del self.flagged[group]
         due = []
-        for group in [*(held for held in account.holdings.values() if held.isolated), account]:
-            if not group.next_slice:
-                if group.equity > group.maintenance() or not group.maintenance():
-                    continue
-                group.next_slice, group.started, group.marks = self.time, self.time, self.before
-                for order in [each for each in self.orders.values() if each.account is account and each.place]:
-                    opens = order.leaves > order.held.cover(order.side) and not order.reducing
-                    if opens and (group is account or group is order.held):
-                        self.cancel(order)
-            elif self.recovered(group):
-                group.next_slice = 0
-                continue
-            if group.equity <= 0 or self.time >= group.next_slice:  # not between two slices
+        for group in self.groups():
+            equity = self.equity_of(group)
+            if group in self.flagged:
+                if self.recovered(group):
+                    del self.flagged[group]
+                elif equity <= 0 or self.flagged[group] <= self.time:
+                    due.append(group)
+            elif equity <= self.maintenance_of(group):
+                self.flagged[group] = self.time
+                self.marks[group] = self.time, self.checked
+                self.cancel_opening(group)
                 due.append(group)
         return due
 
+    def cancel_opening(self, group: Group) -> None:
+        account = self.accounts[group[0]]
+        for order in sorted(account.orders.values(), key=lambda o: o.id):
+            if order.resting and not order.reducing and group[1] in (0, order.product.code):
+                covered = 0 if account.hedge else order.position.leg(-order.side).size
+                if order.leaves > covered:
+                    self.end(order)
+
+    def recovered(self, group: Group) -> bool:
+        """Liquidation 1: it ends below a ratio of 95 %."""
+        return self.maintenance_of(group) < self.settings.stop * self.equity_of(group)
+
     def urgency(self, group: Group) -> tuple[Fraction, int, int]:
-        """C3: the worst margin ratio first, then the oldest position."""
-        ages = [(held.legs[side].opened, -side) for held, side in group.open_legs]
-        ratio = Fraction(group.equity, group.maintenance()) if group.maintenance() else Fraction(0)
-        return ratio, *min(ages, default=(0, 0))
+        """The worst ratio first; without equity the largest lack in maintenance margins; then the older position."""
+        age = min((p.leg(s).by, -s) for p in self.positions_of(group) for s in (1, -1) if p.leg(s).size)
+        return Fraction(self.equity_of(group), self.maintenance_of(group)), *age
+
+    def liquidate(self) -> bool:
+        """Judge, close what is due and settle debts until nothing is due; return whether anything was closed."""
+        acted = False
+        while due := self.judge():
+            for group in sorted(due, key=self.urgency):
+                acted |= self.close_group(group)
+            self.settle_debts()
+        self.settle_debts()
+        self.checked = {code: product.mark for code, product in self.products.items()}
+        return acted
+
+    # closing
+
+    def bankruptcy(self, group: Group, position: Position, side: int) -> int:
+        """Margin: the mark at which equity = 0, rounded to the tick away from the trader."""
+        leg, equity = position.leg(side), self.equity_of(group)
+        if equity < 0:
+            equity = -self.lacking(group, position, side)
+        price = position.product.mark - side * Fraction(equity, leg.size * position.product.unit)
+        return up(price) if side > 0 else down(price)
 
     def close_group(self, group: Group) -> bool:
-        """2: at once up to 100,000 USDC, above it 20 % at a time with 30 s between; True when it closed anything."""
+        """Liquidation 2: the largest position first; above 100,000 USDC a fifth of what is left each 30 s."""
         closed = False
-        if group is not group.positions[0].account if group.positions else False:  # C11: its own other margin first
-            self.assign(group, max(0, min(-group.equity, self.spare(group.account))))
-        while True:
-            legs = group.open_legs
-            if not legs or self.recovered(group):
-                group.next_slice = 0
-                return closed
-            if closed and group.next_slice > self.time and group.equity > 0:
+        self.lend(group)
+        while (legs := [(p, s) for p in self.positions_of(group) for s in (1, -1) if p.leg(s).size]) and not (
+            self.recovered(group)
+        ):
+            if closed and self.flagged[group] > self.time and self.equity_of(group) > 0:
                 return True
-            closed, sizes = True, {(h.legs[s].size * h.market.step_value, -h.market.code, s): (h, s) for h, s in legs}
-            (notional, *_), (held, side) = max(sizes.items())
-            steps = held.legs[side].size
-            if held.account.hedge and held.legs[-side].size:  # the legs of a hedge close each other
-                steps = min(steps, held.legs[-side].size)
-                self.off_book(held, held, side, steps, held.market.mark, "LIQUIDATION")
+            closed = True
+            position, side = max(legs, key=lambda leg: (leg[0].notional(leg[1]), -leg[0].product.code, leg[1]))
+            if position.long.size and position.short.size:
+                self.net_legs(position)
                 continue
-            if group.equity > 0 and notional > self.config["whole"]:
-                steps = ceil(steps * self.config["slice"])
-                group.next_slice = self.time + self.config["pause"]
-            self.close_leg(held, side, steps)
+            size = steps = position.leg(side).size
+            if position.notional(side) > self.settings.whole and self.equity_of(group) > 0:
+                steps = up(size * self.settings.slice)
+                self.flagged[group] = self.time + self.settings.pause
+            self.close_slice(group, position, side, steps)
+        del self.flagged[group]
+        return closed
 
-    def since(self, held: Holding, side: int, marks: dict[int, int]) -> int:
-        """C15: what a leg has gained since the marks at which a group was last healthy."""
-        return side * (held.market.mark - marks[held.market.code]) * held.legs[side].size * held.market.unit
+    def own_order(self, position: Position, side: int, steps: int, price: int, kind: str) -> Order:
+        hedge = position.account.hedge
+        order = Order(0, position.account, position.product, side, hedge, kind, "IOC", price, steps, "REDUCE_ONLY")
+        self.number(order)
+        return order
 
-    def means(self, held: Holding, side: int) -> int:
-        """The equity that a leg may use up; of a lack it owes its part, in proportion to the losses of the gap."""
-        equity, marks = held.group.equity, held.group.marks or self.healthy
-        total = sum(max(0, -self.since(each, way, marks)) for each, way in held.group.open_legs)
-        return -(-equity * max(0, -self.since(held, side, marks)) // total) if equity < 0 < total else equity
-
-    def bankruptcy(self, held: Holding, side: int) -> int:
-        """The mark at which equity is 0, rounded away from the trader."""
-        return held.market.mark - side * (self.means(held, side) // (held.legs[side].size * held.market.unit))
-
-    def close_leg(self, held: Holding, side: int, steps: int) -> None:
-        """2–4: in the book up to the bankruptcy price, then the LP vault at mark, then auto-deleveraging."""
-        bound = self.bankruptcy(held, side)
-        order = own_order(held, -side, bound, steps, "LIQUIDATION", "IOC", "REDUCE_ONLY")
-        if self.would_match(order) and 0 < bound <= floor(HIGHEST_PRICE / held.market.tick):
-            self.process(self.accept(order), bound)
-            steps -= order.filled
-        if steps and (steps := self.take_over(held, side, steps)):
-            self.deleverage(held, side, steps)
-
-    def take_over(self, held: Holding, side: int, steps: int) -> int:
-        """3: the LP vault takes over at mark, for 0.5 % of the maintenance margin, up to its limit; what is left."""
-        market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
-        equity, worth, own = self.means(held, side), vault.equity, vault.holdings[held.market.code]
-        lack, others = max(0, -(equity // leg.size)), sum(h.notional for h in vault.holdings.values())
-        room = worth * times - others + own.notional - side * own.net * market.step_value
-        taken = min(steps, floor(room / (market.step_value + lack * times)), worth // lack if lack else steps)
-        if worth <= 0 or taken <= 0:
-            return steps
-        fee = Fraction(market.maintenance(leg.size * market.step_value) * taken, leg.size) * self.config["lp_fee"]
-        most = max(0, equity) * taken // leg.size
-        self.grant(LP, held.account, min(lack * taken, max(0, -equity)), held)
-        self.assign(held, -min(ceil(fee), most))
-        self.pay(held.account.name, LP, min(ceil(fee), most), "LIQUIDATION_FEE", market.code, got=min(floor(fee), most))
-        self.off_book(held, own, side, taken, market.mark, "LIQUIDATION")
-        self.unwind_at = self.unwind_at or self.time + self.config["unwind_ms"]
-        return steps - taken
-
-    def score(self, held: Holding, side: int) -> Fraction:
-        """4: PnL % × effective leverage for profits (÷ for losses), |mark value| / (mark value − bankruptcy value)."""
-        leg, mark, unit = held.legs[side], held.market.mark, held.market.unit
-        bankrupt = max(Fraction(0), mark - side * Fraction(held.group.equity, leg.size * unit))
-        entry = max(Fraction(leg.value, leg.size * unit), Fraction(1))
-        gain, cushion = side * (mark - entry) / entry, side * (mark - bankrupt)
-        leverage = mark / cushion if cushion > 0 else Fraction(10**30)
-        return gain * leverage if gain >= 0 else gain / leverage
-
-    def deleverage(self, held: Holding, side: int, steps: int) -> None:
-        """4: opposite positions in order of score, at the bankruptcy price; C15: a lack is paid by gains of the gap."""
-        market, chosen, lack = held.market, list[tuple[Holding, int]](), -self.means(held, side)
-        highest = floor(HIGHEST_PRICE / market.tick)
-        found = [each for each in self.holders(market) if each is not held and each.legs[-side].size]
-        for other in sorted(found, key=lambda each: (-self.score(each, -side), each.legs[-side].opened)):
-            chosen.append((other, min(steps - sum(part for _, part in chosen), other.legs[-side].size)))
-        chosen, paid = [(other, part) for other, part in chosen if part], dict[int, int]()
-        if lack > 0:
-            room = highest - market.mark if side > 0 else market.mark - 1
-            left, open_steps = ceil(Fraction(lack, market.unit)), steps
-            most = [min(room, self.gap_gain(held, *each, -side) // (each[1] * market.unit)) for each in chosen]
-            for at in sorted(range(len(chosen)), key=lambda at: most[at]):  # who can pay less than its part goes first
-                paid[at] = max(0, min(most[at], ceil(Fraction(left, open_steps))))
-                left, open_steps = left - paid[at] * chosen[at][1], open_steps - chosen[at][1]
-            given = sum(paid[at] * part * market.unit for at, (_, part) in enumerate(chosen))
-            self.cover_loss(held.account, max(0, lack - given), held)
-        for at, (other, part) in enumerate(chosen):
-            price = market.mark + side * paid[at] if paid else self.bankruptcy(held, side)
-            self.off_book(held, other, side, part, max(1, min(price, highest)), "ADL")
-
-    def gap_gain(self, held: Holding, other: Holding, part: int, side: int) -> int:
-        """C15: what a counterparty has gained from the gap with a part of its position, with all its positions."""
-        marks, own = held.group.marks, self.since(other, side, held.group.marks)
-        if other.traded >= held.group.started:  # it may not have had the position before the gap
-            own = min(own, other.gain(side))
-        own = own * part // other.legs[side].size
-        every = [(each, way) for each in other.account.holdings.values() for way in each.legs]
-        together = sum(self.since(each, way, marks) for each, way in every)
-        return max(0, min(own, together, other.group.equity))
-
-    def off_book(self, taker: Holding, maker: Holding, way: int, steps: int, price: int, kind: str) -> None:
-        """5: orders and fills of these steps carry LIQUIDATION and ADL; they are no public trade."""
-        sides = sorted(((taker, -way), (maker, way)), key=lambda each: -each[1])
-        orders = [self.accept(own_order(held, side, price, steps, kind, "IOC")) for held, side in sides]
-        self.last_trade += 1
-        for order in orders:
-            order.leaves = 0
-            self.settle(order, price, steps, maker=order.account is not taker.account)
+    def close_slice(self, group: Group, position: Position, side: int, steps: int) -> None:
+        price, left = self.bankruptcy(group, position, side), steps
+        if self.takers(position, side, price):
+            order = self.own_order(position, -side, steps, price, "LIQUIDATION")
+            self.enter(order)
+            self.log(order)
+            self.match(order, price)
+            left = steps - order.filled
             self.end(order)
+        if left:
+            left -= self.take_over(group, position, side, left)
+        if left:
+            self.deleverage(group, position, side, left)
+
+    def lend(self, group: Group) -> None:
+        """Assumptions, Liquidation: what the balance can spare covers an isolated position's loss first."""
+        account = self.accounts[group[0]]
+        if group[1] and self.equity_of(group) < 0:
+            self.assign(account.positions[group[1]], min(-self.equity_of(group), self.spare(account)))
+
+    def takers(self, position: Position, side: int, price: int) -> bool:
+        """Return whether the book has a price within the bound, and the bound is a price."""
+        book, product = self.book(position.product, side), position.product
+        return bool(book) and side * (book[0].price - price) >= 0 and 0 < price * product.tick <= TOP_PRICE
+
+    def net_legs(self, position: Position) -> None:
+        """Assumptions, Liquidation: the long and the short of a hedge are closed against each other at mark."""
+        steps = min(position.long.size, position.short.size)
+        self.off_book([(position, -1), (position, 1)], position.product.mark, steps, "LIQUIDATION")
+
+    def off_book(
+        self, sides: list[tuple[Position, int]], price: int, steps: int, kind: str, fee: tuple[int, int] = (0, 0),
+        lack: int = 0,
+    ) -> None:  # fmt: skip
+        """Trade without the book: no trading fees, no public trade; the last price stays."""
+        closing = sides[-1][0]
+        if lack:
+            self.grant(LP, closing, lack)
+        if fee[0]:
+            if closing.isolated:
+                self.assign(closing, -fee[0])
+            self.pay("LIQUIDATION_FEE", closing.account.address, LP, *fee, product=closing.product.code)
+        orders = [self.own_order(p, side, steps, price, kind) for p, side in sorted(sides, key=lambda s: -s[1])]
+        for order in orders:
+            order.reduce = ""
+            self.orders[order.id] = order
+            self.log(order)
+        self.execs += 1
+        for order in orders:
+            self.settle(order, price, steps, self.execs, "TAKER" if order.position is closing else "MAKER", free=True)
         self.drop_loose()
 
-    def holders(self, market: Market) -> list[Holding]:
-        found = [account.holdings[market.code] for account in self.by_address()]
-        return [held for held in found if held.size]
+    def grant(self, payer: str, position: Position, amount: int) -> None:
+        """Pay for the loss of a position; isolated margin receives it."""
+        self.pay("BANKRUPTCY", payer, position.account.address, amount, product=position.product.code)
+        if position.isolated:
+            self.assign(position, amount)
 
-    def grant(self, payer: str, account: Account, amount: int, held: Holding | None = None) -> None:
-        self.pay(payer, account.name, amount, "BANKRUPTCY", held.market.code if held is not None else 0)
-        if held is not None:
-            self.assign(held, amount)
+    def gained(self, group: Group, position: Position, side: int) -> int:
+        """Return what a leg has gained since the marks of the check before a liquidation."""
+        product = position.product
+        before = self.marks[group][1].get(product.code, product.mark)
+        return product.value(side * (product.mark - before), position.leg(side).size)
 
-    def cover_loss(self, account: Account, amount: int, held: Holding | None = None) -> None:
-        """C11: what a group still lacks is paid by the insurance account."""
-        self.grant(INSURANCE, account, amount, held)
+    def lacking(self, group: Group, position: Position, side: int) -> int:
+        """Return what is lacking for a leg.
 
-    def settle_debt(self, account: Account) -> None:
-        """Who owes pays with what its isolated positions are worth, before others do."""
-        for pledged in account.holdings.values():
-            if pledged.isolated and account.balance < 0:
-                self.assign(pledged, -min(max(0, pledged.equity), -account.balance))
-        self.cover_loss(account, max(0, -account.balance))
+        Assumptions, Liquidation: a group that has less than nothing charges it to its legs in proportion to what each
+        has lost since the group was last healthy; if no mark has moved, a leg that is closed brings in all of it.
+        """
+        legs = [(p, s) for p in self.positions_of(group) for s in (1, -1) if p.leg(s).size]
+        total = sum(max(0, -self.gained(group, *leg)) for leg in legs)
+        share = Fraction(max(0, -self.gained(group, position, side)), total) if total else Fraction(1)
+        return down(max(0, -self.equity_of(group)) * share)
+
+    def take_over(self, group: Group, position: Position, side: int, steps: int) -> int:
+        """Liquidation 3: the LP vault takes the rest at mark, for a fee of 0.5 % of its maintenance margin."""
+        product, vault, size = position.product, self.accounts[LP], position.leg(side).size
+        lack = self.lacking(group, position, side)
+        each, own = up(Fraction(lack, size)), vault.position(product)
+        used = sum(p.notional(1) + p.notional(-1) for p in vault.held if p is not own)
+
+        def bears(taken: int) -> bool:
+            """Assumptions, Liquidation: five times its equity in notional, all its positions, when it has paid."""
+            after = product.value(product.mark, side * own.net + taken)
+            left = vault.worth - each * taken
+            return left >= 0 and used + after <= self.settings.lp_leverage * left
+
+        taken = self.most(steps, bears) if vault.worth > 0 else 0
+        if taken:
+            fee = position.maintenance * self.settings.takeover_fee * Fraction(taken, size)
+            most = down(max(0, self.equity_of(group)) * Fraction(taken, size))
+            fees = min(up(fee), most), min(down(fee), most)
+            self.off_book(
+                [(own, side), (position, -side)], product.mark, taken, "LIQUIDATION", fees, min(each * taken, lack)
+            )
+            self.unwinding = self.unwinding or self.time + self.settings.lp_pause
+        return taken
+
+    def score(self, position: Position, side: int) -> Fraction:
+        """Liquidation 4: PnL % × effective leverage for profits (÷ for losses).
+
+        A bankruptcy price is at least 0; at or beyond it leverage has no end.
+        """
+        leg, value = position.leg(side), position.notional(side)
+        percent = Fraction(position.gain_of(side), max(1, leg.value))
+        equity = position.equity if position.isolated else position.account.equity
+        cushion = min(value, equity) if side > 0 else equity
+        leverage = Fraction(value, cushion) if cushion > 0 else Fraction(10**40)
+        return percent * leverage if percent > 0 else percent / leverage
+
+    def deleverage(self, group: Group, position: Position, side: int, steps: int) -> None:
+        """Clarification 15: auto-deleveraging takes gains, not capital; opposite positions in order of score."""
+        product, left = position.product, steps
+        found = [
+            p for account in self.accounts.values()
+            if (p := account.positions.get(product.code)) and p.leg(-side).size and p is not position
+        ]  # fmt: skip
+        found.sort(key=lambda p: (-self.score(p, -side), p.leg(-side).by))
+        chosen: list[tuple[Position, int]] = []
+        for other in found:
+            taken = min(left, other.leg(-side).size)
+            if taken:
+                chosen.append((other, taken))
+            left -= taken
+        top = down(TOP_PRICE / product.tick)
+        lack, pays = self.lacking(group, position, side), list[int]()
+        if lack:
+            room = top - product.mark if side > 0 else product.mark - 1
+            means = [min(room, self.means(group, p, -side, n) // (n * product.unit)) for p, n in chosen]
+            pays = ticks_paid([n for _, n in chosen], means, up(Fraction(lack, product.unit)))
+            paid = sum(product.value(ticks, n) for ticks, (_, n) in zip(pays, chosen, strict=True))
+            self.grant(INSURANCE, position, max(0, lack - paid))
+        for at, (other, taken) in enumerate(chosen):
+            price = product.mark + side * pays[at] if pays else self.bankruptcy(group, position, side)
+            self.off_book([(other, side), (position, -side)], max(1, min(price, top)), taken, "ADL")
+
+    def means(self, group: Group, position: Position, side: int, steps: int) -> int:
+        """Return what a counterpart may pay: its gain since the marks, on all its positions, and its equity."""
+        account, size = position.account, position.leg(side).size
+        own = self.gained(group, position, side)
+        if position.changed >= self.marks[group][0]:  # it may not have had the position at those marks
+            own = min(own, position.gain_of(side))
+        every = sum(self.gained(group, p, s) for p in account.held for s in (1, -1))
+        equity = position.equity if position.isolated else account.equity
+        return max(0, min(down(Fraction(own * steps, size)), every, equity))
+
+    def settle_debts(self) -> None:
+        """Assumptions, Liquidation: isolated positions pay first, at last INSURANCE; the largest debt goes first."""
+        owing = [a for a in self.accounts.values() if a.address not in OWN and a.balance < 0 and not a.cross]
+        for account in sorted(owing, key=lambda a: a.balance):
+            for position in account.held:
+                if position.isolated and account.balance < 0:
+                    self.assign(position, -min(-account.balance, max(0, position.equity)))
+            if account.balance < 0:
+                self.pay("BANKRUPTCY", INSURANCE, account.address, -account.balance)
+
+
+def ticks_paid(steps: list[int], means: list[int], lack: int) -> list[int]:
+    """Return the ticks that each pays for a step: whoever can pay least goes first, with an even part of the rest."""
+    pays, left, open_ = [0] * len(steps), lack, sum(steps)
+    for at in sorted(range(len(steps)), key=lambda at: means[at]):
+        pays[at] = max(0, min(means[at], up(Fraction(left, open_))))
+        left, open_ = left - pays[at] * steps[at], open_ - steps[at]
+    return pays

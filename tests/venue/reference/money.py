@@ -1,214 +1,207 @@
-"""The rules of money as plain code: the definition that the venue is held against, with which it shares no code.
-
-Read it in this order: `money` (records and formulas), `margin` (cash, margin, fees), `trading` (orders and fills),
-`liquidation`, `venue` (settings, time, triggers). It is written to be read, not to be fast, and the venue agrees with
-all of it to the last digit. `wire` reads signed actions into calls of it; `steps`, `driver` and the tests are no part.
-
-Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
-Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
-Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C15, their clarifications: C1
-`check_increase`, `drop_uncovered`; C2 `triggered_bound`, `give_up`; C3 `liquidate`; C4 `need`, `check_increase`; C5
-`check_terms`, `replace`; C6 `match`, `fire_due`; C7 `charge`; C8 `unwind`,
-`follow_mark`; C9 `check_terms`; C10 `bears`; C11 `close_group`, `cover_loss`; C12 `fire`; C15 `deleverage`.
-"""
+"""Cash and margin: the double-entry ledger, fees and rebates, what accounts hold and what is free."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
-from statistics import median
-from types import SimpleNamespace as Record
 
-DAY_MS = 86_400_000
+from .books import DAY, Account, Event, Order, Position, Product, Row, need, up
 
-
-class Refused(Exception):
-    """The rules refuse an action."""
-
-
-def require(condition: bool, rule: str) -> None:
-    if not condition:
-        raise Refused(rule)
+OWN = FEES, ROUNDING, CLEARING, INSURANCE, REFERRALS, RESERVES, LP = (
+    "fees", "rounding", "clearing", "insurance", "referrals", "reserves", "lp",
+)  # fmt: skip
+REBATES = ((500, 35), (100, 30), (25, 25), (5, 20), (1, 15), (0, 10))
+"""Assumptions, Referrals: 30-day network volume in million USDC → per cent."""
 
 
-class Market(Record):
-    """A product (`code`, `tick`, `step`, limits, fees), its `tiers` (floor, maintenance rate, leverage), its prices.
+@dataclass(frozen=True)
+class Settings:
+    """The numbers of a venue that are a choice (fields of its genesis)."""
 
-    `unit` is the micro-USDC of one tick times one step; `oracle`, `mark` and `last` are the prices in ticks.
-    """
-
-    trades = 0
-    basis = middles = premiums = ()  # samples, the newest last
-
-    step_value = property(lambda self: self.mark * self.unit)
-
-    def maintenance(self, notional: int) -> int:
-        """Margin: N·MMR_n − d_n: what lies above a tier's floor needs the more of its rate than the tier's below."""
-        tiers = zip(self.tiers, [(0, 0, 0), *self.tiers], strict=False)
-        needs = ((notional - start) * (rate - below) for (start, rate, _), (_, below, _) in tiers if notional > start)
-        return ceil(sum(needs))
-
-    def highest_leverage(self, notional: int) -> int:
-        return min(most for start, _, most in self.tiers if notional > start or not start)
-
-    def bound(self, side: int, price: int, slippage: Fraction) -> int:
-        """Worst price of a market order: price × (1 ± slippage), rounded towards the price; 3 % when it names none."""
-        edge = price * (1 + side * (slippage or min(Fraction(3, 100), self.max_slippage)))
-        return floor(edge) if side > 0 else ceil(edge)
-
-    def price(self, by: str) -> int:
-        return {"LAST_PRICE": self.last, "MARK_PRICE": self.mark, "INDEX_PRICE": self.oracle}[by]
-
-    def sample(self, bid: int, ask: int, lengths: tuple[int, int]) -> None:
-        """Prices: the samples of mid − oracle (half ticks) and of the book's median, while the book has both sides."""
-        found = (bid + ask - 2 * self.oracle, median((bid, ask, self.last))) if bid and ask else (None, None)
-        self.basis, self.middles = [*self.basis, found[0]][-lengths[0] :], [*self.middles, found[1]][-lengths[1] :]
-
-    def set_mark(self, bid: int, ask: int) -> None:
-        """Prices: median of oracle + average basis, the book's median and its average; in half ticks, halves up."""
-        basis, middles = ([each for each in kept if each is not None] for kept in (self.basis, self.middles))
-        found = [2 * self.oracle + (sum(basis) // len(basis) if basis else 0)]
-        if bid and ask:
-            found += [2 * median((bid, ask, self.last)), *([2 * sum(middles) // len(middles)] if middles else [])]
-        self.mark = max(1, (floor(median(map(Fraction, found))) + 1) // 2)
-
-    def premium(self, bids: list[Order], asks: list[Order], margin: int) -> int:
-        """Funding: [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle, in 1e-12."""
-        bid, ask = (self.impact(orders, margin * self.tiers[0][2]) or self.oracle for orders in (bids, asks))
-        gaps = max(bid - self.oracle, Fraction(0)), max(self.oracle - ask, Fraction(0))
-        return floor(gaps[0] * 10**12 / self.oracle) - floor(gaps[1] * 10**12 / self.oracle)
-
-    def impact(self, orders: list[Order], notional: int) -> Fraction:
-        """Average price of trading a notional, in ticks to 1e-6; 0 when the book has less."""
-        left, steps = Fraction(notional), Fraction(0)
-        for order in orders:
-            part = min(left, Fraction(order.value_left))
-            steps, left = steps + part / (order.price * self.unit), left - part
-        return Fraction(0) if left else Fraction(floor(notional / (steps * self.unit) * 10**6), 10**6)
-
-    def funding_rate(self, mean: int) -> Fraction:
-        """Funding: {P + clamp(I − P, ±0.05 %)} / (8/N), to the nearest 1e-8, halves up, at most ±2 %."""
-        premium, edge, most = Fraction(mean, 10**12), Fraction(5, 10**4), Fraction(2, 100)
-        rate = premium + max(-edge, min(edge, Fraction(1, 10**4) - premium))
-        exact = floor(rate * self.funding_ms / (8 * 3_600_000) * 10**8 + Fraction(1, 2))
-        return max(-most, min(most, Fraction(exact, 10**8)))
+    price_ms: int = 3_000
+    basis_samples: int = 50
+    book_samples: int = 10
+    impact_margin: int = 200 * 10**6
+    interest: Fraction = Fraction(1, 10_000)
+    clamp: Fraction = Fraction(5, 10_000)
+    cap: Fraction = Fraction(2, 100)
+    fee_tiers: tuple[tuple[int, Fraction, Fraction], ...] = ()
+    volume_days: int = 30
+    stop: Fraction = Fraction(95, 100)
+    whole: int = 100_000 * 10**6
+    slice: Fraction = Fraction(1, 5)
+    pause: int = 30_000
+    takeover_fee: Fraction = Fraction(5, 1000)
+    lp_capital: int = 1_000_000 * 10**6
+    lp_leverage: Fraction = Fraction(5)
+    lp_slice: int = 20_000 * 10**6
+    lp_pause: int = 60_000
+    withdrawal_minimum: int = 2 * 10**6
+    faucet_amount: int = 500 * 10**6
+    faucet_pause: int = DAY
 
 
-class Leg(Record):
-    """The long or the short of a position: steps and entry value (Numbers: the value is kept, not the price)."""
+class Money:
+    """Accounts, the ledger, and what margins ask for."""
 
-    size = value = pnl = fees = funding = 0
-    opened = 0  # number of the trade that opened it
+    def __init__(self, products: Iterable[Product], settings: Settings, time: int) -> None:
+        self.products = {product.code: product for product in products}
+        self.settings, self.time = settings, time
+        self.accounts: dict[str, Account] = {}
+        self.rows: list[Row] = []
+        self.events: list[Event] = []
+        self.orders: dict[int, Order] = {}
+        for name in OWN:
+            self.open(name)
 
-    def close(self, steps: int, value: int, side: int) -> int:
-        """Numbers: reducing by q of Q realises entryValue·q/Q (floor; the remainder stays)."""
-        entry = self.value * steps // self.size
-        pnl = side * (value - entry)
-        self.size, self.value, self.pnl = self.size - steps, self.value - entry, self.pnl + pnl
-        return pnl
+    def open(self, address: str) -> Account:
+        if address not in self.accounts:
+            self.accounts[address] = Account(address)
+        return self.accounts[address]
 
-    def open(self, steps: int, value: int, trade: int) -> None:
-        if not self.size:
-            self.opened, self.pnl, self.fees, self.funding = trade, 0, 0, 0
-        self.size, self.value = self.size + steps, self.value + value
+    # the ledger
 
+    def pay(
+        self, kind: str, payer: str, receiver: str, paid: int, received: int | None = None, product: int = 0,
+        reference: object = "",
+    ) -> None:  # fmt: skip
+        """Move cash; "" is the outside world. The difference is booked to `rounding`, so that the books close."""
+        received = paid if received is None else received
+        if not paid and not received:
+            return
+        if paid < 0 or received < 0:
+            payer, receiver, paid, received = receiver, payer, -received, -paid
+        for name, amount in ((payer, -paid), (receiver, received), (ROUNDING, paid - received)):
+            if name and amount and not (name == ROUNDING and "" in (payer, receiver)):
+                self.accounts[name].balance += amount
+        self.rows.append(Row(kind, payer, paid, receiver, received, product, str(reference), self.time))
 
-class Group(Record):
-    """A margin group: an isolated position, or all cross positions of an account."""
+    def assign(self, position: Position, amount: int) -> None:
+        """Assumptions, Money: an isolated position's margin leaves the balance and belongs to the product."""
+        if amount:
+            position.assigned += amount
+            self.pay("ISOLATED_MARGIN", position.account.address, "", amount, product=position.product.code)
 
-    next_slice = started = 0  # while it is being liquidated, when the next slice is closed
-    marks: dict[int, int] = {}  # the marks at which it was last healthy
-    open_legs = property(
-        lambda self: [(each, way) for each in self.positions for way in each.legs if each.legs[way].size]
-    )
+    # fees
 
+    def volume(self, account: Account) -> int:
+        """Assumptions, Money: fee tiers go by the complete UTC days before today."""
+        today = self.time // DAY
+        return sum(v for day, v in account.volumes.items() if today - self.settings.volume_days <= day < today)
 
-class Account(Group):
-    """One account: `name`, `hedge` or one-way, `holdings` by product, `volumes` by day, who `invited` it and whom.
+    def rates(self, account: Account, product: Product) -> tuple[Fraction, Fraction]:
+        """Return maker and taker rate: a tier never costs more than the product's standard rate."""
+        maker, taker, volume = product.maker, product.taker, self.volume(account)
+        for floor, tier_maker, tier_taker in self.settings.fee_tiers:
+            if volume >= floor:
+                maker, taker = min(product.maker, tier_maker), min(product.taker, tier_taker)
+        return maker, taker
 
-    `balance` is without isolated margins, which are in the holdings; `due` are rebates of today by who paid the fee.
-    """
+    def charge(self, order: Order, closed: int, opened: int, maker: bool) -> tuple[int, int, int]:
+        """Return the fees for closing, for opening and of the builder.
 
-    inviter = ""
+        Assumptions, Money: the fills of one order are rounded together, the builder's fee at each.
+        """
+        rate = self.rates(order.account, order.product)[0 if maker else 1]
+        order.exact_fee += (closed + opened) * rate
+        total = up(order.exact_fee) - order.fee
+        order.fee += total
+        closing = up(closed * rate) if opened else total
+        return closing, total - closing, up((closed + opened) * order.builder_rate)
 
-    positions = property(lambda self: [held for held in self.holdings.values() if not held.isolated])
-    equity = property(lambda self: self.balance + sum(held.unrealized for held in self.positions))  # Margin: cross
+    def rebate(self, account: Account, fee: int, order: Order) -> None:
+        """Assumptions, Referrals: rebates are set aside with each fee; the second tier is 5 % of the same fee."""
+        if fee <= 0 or not account.inviter:
+            return
+        inviter = self.accounts[account.inviter]
+        network = sum(self.volume(each) for each in self.accounts.values() if each.inviter == inviter.address)
+        rate = next(rate for floor, rate in REBATES if network >= floor * 10**12)
+        owed = [(name, share) for name, share in ((inviter.address, rate), (inviter.inviter, 5)) if name]
+        amounts = [(name, account.address, fee * share // 100) for name, share in owed]
+        self.pay("REFERRAL_REBATE", FEES, REFERRALS, sum(each[2] for each in amounts), reference=account.address)
+        self.owed_rebates += [each for each in amounts if each[2]]
 
-    def maintenance(self) -> int:
-        return sum(held.maintenance() for held in self.positions)
+    owed_rebates: list[tuple[str, str, int]]
+    """(inviter, who paid the fee, amount)."""
+    joined: list[str]
+    """Accounts of the referral network, in the order in which they joined it."""
 
-    def traded(self, time: int) -> int:
-        """Value traded on the 30 complete days before today."""
-        today = time // DAY_MS
-        return sum(value for day, value in self.volumes.items() if today - 30 <= day < today)
+    # margin
 
+    def resting(self, position: Position, side: int) -> list[Order]:
+        """Return the orders in the book that may open or close without a reduce-only mark, oldest first."""
+        return [
+            o for o in position.account.orders.values()
+            if o.product is position.product and o.side == side and o.resting and not o.reducing
+        ]  # fmt: skip
 
-class Holding(Group):
-    """One `account` in one `market`: `leverage`, the two `legs` by side; `assigned` is its isolated margin."""
+    def uncovered(self, position: Position, side: int) -> list[tuple[Order, int]]:
+        """Return the resting orders of a side and the steps of each that the position does not cover.
 
-    isolated, assigned, traded = False, 0, 0
+        Assumptions, Money: orders lose their cover to newer ones, so the newest are covered first.
+        """
+        cover = 0 if position.account.hedge else max(0, -side * position.net)
+        parts = []
+        for order in reversed(self.resting(position, side)):
+            covered = min(cover, order.leaves)
+            cover -= covered
+            parts.append((order, order.leaves - covered))
+        return parts[::-1]
 
-    size = property(lambda self: self.legs[1].size + self.legs[-1].size)
-    net = property(lambda self: self.legs[1].size - self.legs[-1].size)
-    notional = property(lambda self: self.size * self.market.step_value)
-    unrealized = property(lambda self: self.gain(1) + self.gain(-1))
-    equity = property(lambda self: self.assigned + self.unrealized)  # Margin: isolated
-    positions = property(lambda self: [self])
-    group = property(lambda self: self if self.isolated else self.account)
+    def orders_value(self, position: Position, side: int, gone: bool = False) -> int:
+        """Return the value of what a side's orders would open; what they close is taken off at mark.
 
-    def gain(self, side: int) -> int:
-        """Unrealised PnL of a leg."""
-        return side * (self.legs[side].size * self.market.step_value - self.legs[side].value)
+        Assumptions, Money: once the position is `gone`, so are the orders that lose their cover by that.
+        """
+        product = position.product
+        if gone:
+            return sum(product.value(order.price, steps) for order, steps in self.uncovered(position, side))
+        value = sum(product.value(order.price, order.leaves) for order in self.resting(position, side))
+        return max(0, value - (0 if position.account.hedge else position.notional(-side)))
 
-    def cover(self, side: int) -> int:
-        """C1: how many steps an order without reduce-only closes before it opens anything."""
-        return 0 if self.account.hedge else self.legs[-side].size
+    def held(self, position: Position, side: int = 0, more: int = 0, gone: bool = False) -> int:
+        """Return the margin that a cross position and its orders, or the orders of an isolated one, hold.
 
-    def maintenance(self, side: int = 0, more: int = 0) -> int:
-        """Maintenance margin of both legs, with so many steps more of a side."""
-        steps = [leg.size + more * (way == side) for way, leg in self.legs.items()]
-        return sum(self.market.maintenance(each * self.market.step_value) for each in steps if each)
+        Assumptions, Money: orders hold for the worse of "all buys fill" and "all sells fill"; in hedge mode for all
+        opening orders. `more` is value that would be opened on `side`; `gone`: as if the position had been closed.
+        """
+        own = {s: 0 if gone else position.notional(s) for s in (1, -1)}
+        asked = {s: self.orders_value(position, s, gone) + (more if s == side else 0) for s in (1, -1)}
+        if position.account.hedge:
+            return position.initial(sum(asked.values()) + (0 if position.isolated else sum(own.values())))
+        if not position.isolated:
+            return position.initial(max(own[s] + asked[s] for s in (1, -1)))
+        # a flip is a close and an open: what it opens may use what the closing sets free, at mark
+        freed = {s: max(0, position.equity) if own[-s] and asked[s] else 0 for s in (1, -1)}
+        return max(0, *(position.initial(asked[s]) - freed[s] for s in (1, -1)))
 
-    def initial(self, notional: int) -> int:
-        """Margin: notional / leverage, rounded up."""
-        return ceil(notional / self.leverage)
+    def initial(self, account: Account, besides: Position | None = None) -> int:
+        return sum(self.held(position) for position in account.positions.values() if position is not besides)
 
-    def need(self, side: int, steps: int, value: int) -> tuple[int, int]:
-        """C4: what opening takes from the balance, initial margin and loss against mark; and that loss."""
-        at_mark = steps * self.market.step_value
-        loss = max(0, side * (value - at_mark))
-        return self.initial(value if side > 0 else at_mark) + loss, loss
+    def available(self, account: Account) -> int:
+        """Margin: balance − initial margin of cross positions and orders + cross unrealised PnL."""
+        return account.equity - self.initial(account)
 
+    def withdrawable(self, account: Account) -> int:
+        """Assumptions, Money: leaves out the positive unrealised PnL of each product."""
+        return account.balance + sum(min(0, p.gain) for p in account.cross) - self.initial(account)
 
-class Order(Record):
-    """An order, `place` its place in time while it rests in the book; one with a `group` is of that order's bracket."""
+    def reach(self, position: Position, side: int, more: int = 0, gone: bool = False) -> int:
+        """Return the notional of a position with its open orders in a direction."""
+        return (0 if gone else position.notional(side)) + self.orders_value(position, side, gone) + more
 
-    id = place = leaves = filled = value = fee = group = cover = trigger = client_id = parent = price = seen = 0
-    by = builder = reduce = tried = ""
-    slippage = builder_rate = exact_fee = Fraction(0)
-    status, armed, triggered, closing, up, whole, spent = "NEW", True, False, False, False, False, False
+    def within(self, position: Position, notional: int) -> bool:
+        product = position.product
+        return notional <= product.max_notional and position.leverage <= product.leverage_limit(notional)
 
-    account = property(lambda self: self.held.account)
-    market = property(lambda self: self.held.market)
-    value_left = property(lambda self: self.price * self.leaves * self.market.unit)
-    reducing = property(lambda self: bool(self.reduce) or self.closing)
-    exit = property(lambda self: self.reduce.endswith("FROM_POSITION"))
-    grouped = property(lambda self: self.group not in (0, self.id))  # an exit of a bracket
-    waiting = property(lambda self: self.status == "ORDER_STATUS_UNTRIGGERED")
-    closable = property(lambda self: self.held.legs[-self.side].size if self.account.hedge == self.closing else 0)
+    # actions
 
-    def met_at(self, price: int) -> bool:
-        return price >= self.trigger if self.up else price <= self.trigger
+    def deposit(self, address: str, amount: int) -> None:
+        self.pay("DEPOSIT", "", self.open(address).address, amount)
 
-
-def parts(orders: Iterable[Order], steps: int) -> Iterator[tuple[int, Order]]:
-    """Divide steps among orders, in turn."""
-    for order in orders:
-        part = max(0, min(order.leaves, steps))
-        steps -= part
-        yield part, order
-
-
-def steps_of(orders: Iterable[Order]) -> int:
-    return sum(each.leaves for each in orders)
+    def withdraw(self, account: Account, amount: int, destination: str) -> None:
+        """Venue facts: at least 2 USDC. Margin: available to withdraw."""
+        need(amount >= self.settings.withdrawal_minimum, "withdrawal minimum")
+        need(amount <= self.withdrawable(account), "withdrawable")
+        self.pay("WITHDRAW", account.address, "", amount, reference=destination.lower())

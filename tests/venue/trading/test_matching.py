@@ -13,7 +13,7 @@ from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor
 from tests.venue.invariants import OrderWatch
 from tests.venue.naive import FOK, GTC, IOC, POST_ONLY, Naive, Plain
 from tests.venue.reference import driver
-from tests.venue.reference import steps as reference_steps
+from tests.venue.reference.steps import LEAN, MoneySteps
 from toolkit.venue.engine.commands import Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model import constants
@@ -228,17 +228,14 @@ def met(dump: bytes, order_id: int, quantity_steps: int, known: bool) -> Core:
     return core
 
 
-LEAN = reference_steps.LEAN
-
-
 @pytest.mark.parametrize(("seed", "count"), [(LEAN + 5, 200), (LEAN + 43, 120), (0, 111)])
 def test_a_fill_by_a_known_counterparty_books_what_matching_books(seed: int, count: int) -> None:
     reasons, compared = set[str](), 0
-    pair = driver.Pair(reference_steps.is_coarse(seed))
-    made = reference_steps.Steps(seed, pair.reference, pair.names, pair.masters[driver.BUILDER].address)
+    world = driver.World(MoneySteps.is_coarse(seed))
+    made = MoneySteps(seed, world.mine)
     for number in range(count):
-        pair.step(made.next())
-        core = pair.venue.host.core
+        world.step(made.next())
+        core = world.venue.host.core
         ladders = [book.side(side) for book in core.books.values() for side in (1, -1)] if number % 10 == 0 else []
         for orders in (ladder.levels[ladder.best].orders for ladder in ladders if ladder.best):
             (order_id, order), *others = orders.items()

@@ -22,7 +22,6 @@ class Stake:
     shares: int = 0
     cost: int = 0
     locked: int = 0
-    joined: int = 0
 
 
 @dataclass
@@ -31,14 +30,12 @@ class Vault:
 
     account: Account
     owner: str
-    name: str
     parent: str = ""
     stakes: dict[str, Stake] = field(default_factory=dict)
     aside: int = 0
     open: bool = True
     received: bool = False
     """Clarification 16: one that was handed over doesn't count towards the five of its owner."""
-    created: int = 0
     last_price: Fraction = Fraction(1)
 
     @property
@@ -55,9 +52,7 @@ class VaultEvent:
     user: str
     amount: int
     shares: int
-    price: Fraction
     leader_fee: int
-    time: int
 
 
 class Programs(Clock):
@@ -81,10 +76,11 @@ class Programs(Clock):
             need(mine, "no active agent of that name")
         else:
             need(agent != master, "an account can't be its own agent")
-            others = {m for a, m, _, at in self.agents if a == agent and at >= self.time and m != master}
-            need(not others, "an agent acts for one account at a time")
-            built = [at for other, _, _, at in self.builder_agents.values() if other == agent]
-            need(all(at < self.time for at in built), "a builder's agent acts for its trader")
+            held = self.master_of(agent)
+            need(held in ("", master), "an agent acts for one account at a time")
+            # a builder's own agent may act for its trader too
+            built = [each[1] for each in self.builder_agents.values() if each[0] == agent and each[3] >= self.time]
+            need(held or built in ([], [master]), "a builder's agent acts for its trader")
         self.agents = [entry for entry in self.agents if entry not in mine]
         if int(agent, 16):
             self.agents.append((agent, master, name, self.time + (seconds or WEEK) * 1000))
@@ -171,28 +167,23 @@ class Programs(Clock):
         return min(self.worth(vault), self.at_book(vault))
 
     def told(self, vault: Vault, kind: str, user: str, amount: int = 0, shares: int = 0, fee: int = 0) -> None:
-        price = self.price(vault)
-        self.vault_events.append(VaultEvent(vault.account.address, kind, user, amount, shares, price, fee, self.time))
+        self.vault_events.append(VaultEvent(vault.account.address, kind, user, amount, shares, fee))
 
     def owned(self, owner: str) -> list[Vault]:
-        return [
-            each
-            for each in self.vaults.values()
-            if each.owner == owner and each.open and not each.parent and not each.received
-        ]
+        led = (each for each in self.vaults.values() if each.owner == owner and each.open)
+        return [each for each in led if not each.parent and not each.received]
 
-    def create_vault(self, owner: Account, address: str, name: str, amount: int) -> Vault:
+    def create_vault(self, owner: Account, address: str, amount: int) -> None:
         """Venue facts: created with ≥ 100 USDC and a 100 USDC fee, at most 5 an account."""
         need(owner.address not in self.vaults, "vaults don't join vaults")
         need(amount >= 100 * USDC, "at least 100 USDC")
         need(len(self.owned(owner.address)) < 5, "at most 5 vaults")
         need(self.withdrawable(owner) >= amount + 100 * USDC, "withdrawable")
-        vault = self.vaults[address] = Vault(self.open(address), owner.address, name, created=self.time)
+        vault = self.vaults[address] = Vault(self.open(address), owner.address)
         self.pay("VAULT_FEE", owner.address, FEES, 100 * USDC, reference=address)
         self.pay("VAULT_DEPOSIT", owner.address, address, amount, reference=address)
-        vault.stakes[owner.address] = Stake(amount, amount, 0, self.time)
+        vault.stakes[owner.address] = Stake(amount, amount)
         self.told(vault, "CREATE", owner.address, amount, amount)
-        return vault
 
     def vault_deposit(self, account: Account, vault: Vault, amount: int) -> None:
         """Venue facts: shares at net asset value. The LP vault locks for 4 days."""
@@ -209,7 +200,7 @@ class Programs(Clock):
             given = amount - Fraction(shares * value, total)
             need(given <= max(Fraction(amount, 10_000), Fraction(1)), "what others would get")
         self.pay("VAULT_DEPOSIT", account.address, vault.account.address, amount, reference=vault.account.address)
-        stake = vault.stakes.setdefault(account.address, Stake(joined=self.time))
+        stake = vault.stakes.setdefault(account.address, Stake())
         stake.shares, stake.cost = stake.shares + shares, stake.cost + amount
         if vault.account.address == LP:
             stake.locked = self.time + LOCK
@@ -258,9 +249,7 @@ class Programs(Clock):
         need(parent.open and not parent.parent, "a vault that is no sub-vault")
         children = self.children_of(parent)
         need(len(children) < 10, "at most 10 open sub-vaults")
-        self.vaults[address] = Vault(
-            self.open(address), parent.owner, parent.name, parent.account.address, created=self.time
-        )
+        self.vaults[address] = Vault(self.open(address), parent.owner, parent.account.address)
         self.told(parent, "CREATE_SUB_VAULT", parent.owner)
 
     def family(self, vault: Vault) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 
 from .books import DAY, Account, Event, Leg, Order, Position, Product, down, ladder, up
@@ -43,17 +44,12 @@ class Matching(Money):
     # events
 
     def log(
-        self, order: Order, price: int = 0, steps: int = 0, pnl: int = 0, fees: tuple[int, int, int] = (0, 0, 0),
-        role: str = "", exec_id: int = 0,
+        self, order: Order, price: int = 0, steps: int = 0, number: int = 0, pnl: int = 0,
+        fees: tuple[int, int, int] = (0, 0, 0), role: str = "",
     ) -> None:  # fmt: skip
         order.changed = self.time
-        position = order.position
-        self.events.append(Event(
-            order.id, order.account.address, order.product.code, order.side, order.closing, order.status, order.kind,
-            order.tif, order.price, order.quantity, order.leaves, order.trigger, order.client, order.reduce, price,
-            steps, exec_id, pnl, fees[1], fees[0], fees[2], order.value, order.fee,
-            (position.long.term, position.short.term), role, self.time,
-        ))  # fmt: skip
+        terms = order.position.long.term, order.position.short.term
+        self.events.append(Event(copy(order), self.time, price, steps, number, pnl, fees, role, terms))
 
     def end(self, order: Order, status: str = "CANCELED") -> None:
         """Take an order out. Order rules: children go with the parent if it is cancelled unfilled."""
@@ -108,37 +104,33 @@ class Matching(Money):
         elif not order.leaves:
             self.end(order)
 
-    def settle(self, order: Order, price: int, steps: int, number: int, role: str) -> None:
-        """Book one side of a trade: position, fees, cash, events, and what follows from them."""
+    def settle(self, order: Order, price: int, steps: int, number: int, role: str, free: bool = False) -> None:
+        """Book one side of a trade: position, fees, cash, events, and what follows from them; `free`: off the book."""
         position, product = order.position, order.product
         against = position.leg(-order.side)
-        if position.account.hedge:
-            closed = steps if order.closing else 0
-        else:
-            closed = min(steps, against.size)
-        opened = steps - closed
+        closed = min(steps, against.size) if order.closing or not position.account.hedge else 0
+        opened, pnl = steps - closed, 0
         value = product.value(price, steps)
         order.filled, order.leaves, order.value = order.filled + steps, order.leaves - steps, order.value + value
         order.account.volumes[self.time // DAY] += value
         total, held = position.long.value + position.short.value, against.value
-        pnl = 0
         if closed:
             pnl = self.close_leg(order, closed, product.value(price, closed))
         entry = held - against.value
         if opened:
             self.open_leg(position, order.side, opened, product.value(price, opened))
-        before = (entry, total, position.assigned)
-        exact = order.exact_fee
-        fees = self.charge(order, product.value(price, closed), product.value(price, opened), role == "MAKER")
-        self.book_fees(order, fees, closed and -order.side, opened and order.side, exact, value)
+        before, fees = (entry, total, position.assigned), (0, 0, 0)
+        if not free:
+            position.changed, exact = self.time, order.exact_fee
+            fees = self.charge(order, product.value(price, closed), product.value(price, opened), role == "MAKER")
+            self.book_fees(order, fees, closed and -order.side, opened and order.side, exact, value)
         if position.isolated:
             self.isolated_after(position, order, closed, opened, price, pnl - fees[0] - fees[2], before)
-        position.changed = self.time
         order.status = "FILLED" if order.filled == order.quantity else "PARTIALLY_FILLED"
         if order.status == "FILLED":
             order.place = 0
             self.leave(order)
-        self.log(order, price, steps, pnl, fees, role, number)
+        self.log(order, price, steps, number, pnl, fees, role)
         self.followed(order, closed, opened, role == "TAKER")
 
     def close_leg(self, order: Order, steps: int, value: int) -> int:
@@ -148,10 +140,7 @@ class Matching(Money):
         entry = down(Fraction(leg.value * steps, leg.size))
         pnl = side * (value - entry)
         leg.size, leg.value, leg.pnl = leg.size - steps, leg.value - entry, leg.pnl + pnl
-        leg.closed, leg.closed_entry, leg.closed_value = (
-            leg.closed + steps, leg.closed_entry + entry, leg.closed_value + value,
-        )  # fmt: skip
-        position.pnl += pnl
+        leg.closed, position.pnl = leg.closed + steps, position.pnl + pnl
         code, address = position.product.code, position.account.address
         self.pay("REALIZED_PNL", CLEARING, address, pnl, product=code, reference=order.id)
         return pnl
@@ -159,14 +148,8 @@ class Matching(Money):
     def open_leg(self, position: Position, side: int, steps: int, value: int) -> None:
         leg = position.leg(side)
         if not leg.size:
-            term = leg.term + 1
-            new = Leg(term=term, opened=self.time, by=self.execs)
-            if side > 0:
-                position.long = new
-            else:
-                position.short = new
-            leg = new
-            position.created = position.created or self.time
+            leg = Leg(term=leg.term + 1, opened=self.time, by=self.execs)
+            setattr(position, "long" if side > 0 else "short", leg)
         leg.size, leg.value = leg.size + steps, leg.value + value
 
     def book_fees(
@@ -237,6 +220,3 @@ class Matching(Money):
 
     def main_ended(self, order: Order) -> None:
         raise NotImplementedError
-
-
-__all__ = ["Account", "Matching", "up"]

@@ -144,7 +144,6 @@ class Rules(Matching):
         need(order.account.hedge or not order.closing, "closing sides are for hedge mode")
         if order.account.hedge:
             need(order.closing or not order.reduce, "reduce-only needs a closing side in hedge mode")
-        need(not order.trigger or order.exit or order.kind not in ("LIMIT", "MARKET"), "trigger without TP or SL")
         need(order.trigger or not order.exit, "TP or SL without trigger")
         need(order.trigger or order.kind in ("LIMIT", "MARKET"), "stop without trigger")
         if order.trigger:
@@ -161,8 +160,7 @@ class Rules(Matching):
         whole = position.leg(-order.side).size if order.closing or not order.account.hedge else 0
         if main is not None:
             whole = main.quantity  # an exit of an open main order has no position yet (Orders)
-        closes = steps >= whole if main is not None or order.reducing else steps == whole
-        closes = closes and bool(whole)
+        closes = whole and (steps >= whole if main is not None or order.reducing else steps == whole)
         need(closes or product.value(price, steps) >= product.min_value, "minimum value")
 
     def number(self, order: Order) -> None:
@@ -220,16 +218,15 @@ class Rules(Matching):
             return
         self.check_fit(order)
 
-    def check_fit(self, order: Order, old: Order | None = None) -> None:
+    def check_fit(self, order: Order) -> None:
         """Check what depends on the position and on margin, and cut a reduce-only order to its position."""
-        position, limit = order.position, self.limit(order)
+        limit = self.limit(order)
         if order.reducing:
             self.fit_reducing(order, limit)
         if order.tif == "POST_ONLY":
             need(not self.would_match(order), "POST_ONLY would match")
         if not order.reducing:
             self.check_increase(order, limit)
-        del position, old
 
     def fit_reducing(self, order: Order, limit: int) -> None:
         """Assumptions, Orders: a reduce-only order larger than the position is cut to it, a FOK is refused."""
@@ -270,17 +267,14 @@ class Rules(Matching):
         # what trades below mark counts at mark in the limits of tier and product, and a sell in its margin too
         value, extra = product.value(limit, opens), product.value(max(0, product.mark - limit), trading)
         value += product.value(max(0, limit - product.mark), left)  # a resting exit is taken off at mark (Money)
-        gone = covered > 0
+        gone, account = covered > 0, order.account
         need(self.within(position, self.reach(position, side, value + extra, gone)), "limits of tier and product")
         if not margin:
             return
-        fees = up(spent * (self.rates(order.account, product)[1] + order.builder_rate))
-        account = order.account
-        equity, freed = account.equity, 0
-        if gone and position.isolated:
-            freed = position.equity
+        fees = up(spent * (self.rates(account, product)[1] + order.builder_rate))
+        freed = position.equity if gone and position.isolated else 0
         held = self.held(position, side, value + (extra if side < 0 else 0), gone)
-        need(equity + freed - self.initial(account, position) - held >= fees + loss, "initial margin")
+        need(account.equity + freed - self.initial(account, position) - held >= fees + loss, "initial margin")
         if position.isolated and position.size and not gone:
             after = product.maintenance(position.notional(side) + product.value(product.mark, opens))
             grown = position.equity + position.initial(product.value(product.mark, opens))
@@ -289,11 +283,9 @@ class Rules(Matching):
     def act(self, order: Order) -> None:
         """Let an accepted order act: NEW, then trades, then rest or end."""
         self.enter(order)
-        if order.status == "ORDER_STATUS_UNTRIGGERED":
-            self.log(order)
-            return
         self.log(order)
-        self.process(order, self.limit(order))
+        if order.status != "ORDER_STATUS_UNTRIGGERED":
+            self.process(order, self.limit(order))
 
     closings: list[dict[str, object]]
     payments: list[dict[str, object]]
@@ -334,7 +326,7 @@ class Rules(Matching):
         memo: dict[int, object] = {id(each): [] for each in past} | {id(self.settings): self.settings}
         memo[id(self.orders)] = {}
         for product in self.products.values():
-            memo |= {id(product.trades): product.trades[-1:], id(product.premiums): [], id(product.rates): []}
+            memo |= {id(product.trades): product.trades[-1:], id(product.premiums): []}
         there, taker = copy.deepcopy((self, order), memo)
         there.orders = dict(there.live)
         there.match(taker, limit)
@@ -556,13 +548,11 @@ class Rules(Matching):
 
     # cancel and replace
 
-    def cancel(self, account: Account, code: int, number: int = 0, client: int = 0) -> None:
-        found = [
-            o for o in account.orders.values()
-            if o.product.code == code and (o.id == number if number else o.client == client)
-        ]  # fmt: skip
-        need(found, "no open order of that id")
-        self.end(found[0])
+    def find(self, account: Account, code: int, number: int, client: int) -> Order:
+        for order in account.orders.values():
+            if order.product.code == code and (order.id == number if number else order.client == client):
+                return order
+        raise Refused("no open order of that id")
 
     def cancel_all(self, account: Account, code: int, conditional: bool) -> None:
         for order in sorted(account.orders.values(), key=lambda o: o.id):
@@ -610,6 +600,3 @@ class Rules(Matching):
 
     def check_replacement(self, order: Order, new: Order, left: int) -> bool:
         raise NotImplementedError
-
-
-__all__ = ["Rules"]

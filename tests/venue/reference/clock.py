@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from .books import DAY, Order, Position, Product, down, nearest, up
+from .books import DAY, Order, Position, Product, nearest, up
 from .liquidation import Liquidation
 from .money import CLEARING, LP, REFERRALS, ROUNDING
 
@@ -19,7 +19,7 @@ def average(samples: Iterable[Fraction | None]) -> Fraction | None:
 class Clock(Liquidation):
     """The course of time."""
 
-    addresses: dict[str, str]
+    own: dict[str, str]
     """Name of an account of the venue's own → its address: rows of one instant are in the order of addresses."""
 
     # prices
@@ -77,23 +77,18 @@ class Clock(Liquidation):
 
     # funding
 
-    def mean_premium(self, product: Product) -> Fraction:
-        samples = product.premiums
-        return sum(samples, Fraction(0)) / len(samples) if samples else Fraction(0)
-
     def funding_rate(self, product: Product) -> Fraction:
         """Prices: {P + clamp(I − P, ±0.05 %)} / (8/N), capped at ±2 %; 8 decimals, to the nearest."""
-        mean, clamp = self.mean_premium(product), self.settings.clamp
+        mean, clamp = average(product.premiums) or Fraction(0), self.settings.clamp
         hours = Fraction(product.interval, 3_600_000)
         rate = (mean + max(-clamp, min(clamp, self.settings.interest - mean))) * hours / 8
         rate = max(-self.settings.cap, min(self.settings.cap, rate))
         return Fraction(nearest(rate * 10**8), 10**8)
 
     def settle_funding(self, product: Product) -> None:
-        rate, mean = self.funding_rate(product), self.mean_premium(product)
-        product.rates.append((self.time, rate, mean, product.mark, product.oracle))
-        product.rate, product.premiums = rate, []
-        for account in sorted(self.accounts.values(), key=lambda a: self.addresses.get(a.address, a.address)):
+        rate = self.funding_rate(product)
+        product.premiums = []
+        for account in sorted(self.accounts.values(), key=lambda a: self.own.get(a.address, a.address)):
             position = account.positions.get(product.code)
             for side in (1, -1):
                 if position and position.leg(side).size:
@@ -106,8 +101,8 @@ class Clock(Liquidation):
         leg, code, address = position.leg(side), position.product.code, position.account.address
         leg.funding -= paid
         self.payments.append({
-            "account": address, "product": code, "side": side, "size": leg.size, "rate": rate, "amount": -paid,
-            "time": self.time,
+            "account": address, "product": position.product, "side": side, "size": leg.size, "rate": rate,
+            "amount": -paid, "time": self.time,
         })  # fmt: skip
         self.pay("FUNDING", address, CLEARING, paid, product=code)
         if position.isolated:
@@ -219,11 +214,7 @@ class Clock(Liquidation):
     def closed_position(self, position: Position, side: int) -> None:
         leg = position.leg(side)
         self.closings.append({
-            "account": position.account.address, "product": position.product.code, "side": side, "term": leg.term,
-            "size": leg.closed, "entry": leg.closed_entry, "close": leg.closed_value, "pnl": leg.pnl,
-            "fees": leg.fees, "funding": leg.funding, "leverage": position.leverage, "opened": leg.opened,
-            "time": self.time, "event": len(self.events),
+            "account": position.account.address, "product": position.product, "side": side, "term": leg.term,
+            "size": leg.closed, "pnl": leg.pnl, "fees": leg.fees, "funding": leg.funding,
+            "leverage": position.leverage, "opened": leg.opened, "time": self.time,
         })  # fmt: skip
-
-
-__all__ = ["Clock", "down"]

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import cached_property
 
 DAY = 86_400_000
-HALF = Fraction(1, 2)
 
 
 class Refused(Exception):
@@ -36,7 +35,7 @@ def down(value: Fraction | int) -> int:
 
 def nearest(value: Fraction) -> int:
     """Assumptions, Prices: the mark is in whole ticks, halves go up."""
-    return down(value + HALF)
+    return down(value + Fraction(1, 2))
 
 
 @dataclass
@@ -49,7 +48,6 @@ class Product:
     step: Fraction
     tiers: list[tuple[int, Fraction, Fraction]]
     """(floor of the notional, maintenance rate, highest leverage), as in the margin table."""
-    table: int
     max_steps: int
     max_notional: int
     min_value: int
@@ -63,8 +61,6 @@ class Product:
     basis: deque[Fraction | None] = field(default_factory=deque)
     books: deque[Fraction | None] = field(default_factory=deque)
     premiums: list[Fraction] = field(default_factory=list)
-    rate: Fraction = Fraction(0)
-    rates: list[tuple[int, Fraction, Fraction, int, int]] = field(default_factory=list)
     trades: list[tuple[int, int, int, int]] = field(default_factory=list)
     """Public trades: time, side of the taker, price, steps."""
 
@@ -111,9 +107,6 @@ class Leg:
     by: int = 0
     """Number of the trade that opened it."""
     closed: int = 0
-    closed_entry: int = 0
-    closed_value: int = 0
-    margin: Fraction = Fraction(0)
 
 
 @dataclass
@@ -129,10 +122,8 @@ class Position:
     short: Leg = field(default_factory=Leg)
     pnl: int = 0
     fees: int = 0
-    created: int = 0
     changed: int = 0
     """Time of its last trade in the book."""
-    touched: bool = False
 
     def leg(self, side: int) -> Leg:
         return self.long if side > 0 else self.short
@@ -257,8 +248,6 @@ class Account:
     orders: dict[int, Order] = field(default_factory=dict)
     volumes: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     inviter: str = ""
-    changed: int = 0
-    started: int = 0
 
     def position(self, product: Product) -> Position:
         """Assumptions, Money: new positions have 20x, or the product's highest leverage if that is less."""
@@ -305,34 +294,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Event:
-    """One event of an order."""
+    """One event of an order: the order as it was then, and the numbers of a fill."""
 
-    order: int
-    account: str
-    product: int
-    side: int
-    closing: bool
-    status: str
-    kind: str
-    tif: str
-    price: int
-    quantity: int
-    leaves: int
-    trigger: int
-    client: int
-    reduce: str
-    fill_price: int = 0
-    fill: int = 0
-    exec_id: int = 0
+    order: Order
+    time: int
+    price: int = 0
+    steps: int = 0
+    number: int = 0
+    """Of the trade."""
     pnl: int = 0
-    open_fee: int = 0
-    close_fee: int = 0
-    builder_fee: int = 0
-    value: int = 0
-    order_fee: int = 0
-    terms: tuple[int, int] = (0, 0)
+    fees: tuple[int, int, int] = (0, 0, 0)
+    """For closing, for opening, of the builder."""
     role: str = ""
-    time: int = 0
+    terms: tuple[int, int] = (0, 0)
 
 
 def ladder(orders: Iterator[Order], side: int) -> list[Order]:
