@@ -1,6 +1,6 @@
 """`python -m tests.budgets FILE`: which rooms of tests took more processor time than their budget, twice in a row.
 
-`pytest --processor-time FILE` writes the processor seconds of each room's tests and prints the table. A room that is
+`pytest --processor-time=FILE` writes the processor seconds of each room's tests and prints the table. A room that is
 over its budget is run once more, alone: beside other work a test takes longer, one that has grown takes longer again.
 Seconds are those of the machine that the budgets were set on: each run times a fixed piece of work as well.
 """
@@ -106,7 +106,7 @@ def main() -> int:
     for room, took in over(json.loads(arguments.file.read_text(encoding="utf-8"))["rooms"]).items():
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder, "again.json")
-            words = [sys.executable, "-m", "pytest", "-q", "--processor-time", str(again), room]
+            words = [sys.executable, "-m", "pytest", "-q", f"--processor-time={again}", room]
             subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
             second = json.loads(again.read_text(encoding="utf-8"))["rooms"].get(room, 0.0)
         most = OWN_BUDGETS.get(room, BUDGET_SECONDS)
