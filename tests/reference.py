@@ -65,6 +65,7 @@ FLOORS = {
     "cli": 95,
     "cli/mcp": 95,
     "protocol": 95,
+    "protocol/orders": 95,
     "protocol/reads": 95,
     "venue": 95,
     "venue/api": 95,

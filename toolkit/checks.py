@@ -15,10 +15,10 @@ from itertools import product as every
 from typing import Any
 
 from .numerals import plain_decimal, plain_text
-from .products import MAX_PRICE, Product, whole_units
+from .products import MAX_PRICE, Product, ProductRule, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 from .protocol.orders.items import OrderItem
-from .protocol.orders.names import OrderField, ProductRule, Words
+from .protocol.orders.names import OrderField, Words
 
 # Plain integers, because every order is compared with them, and comparing with members of an IntEnum is slower.
 LIMIT, MARKET = OrderType.LIMIT.value, OrderType.MARKET.value

@@ -21,9 +21,10 @@ from .errors import CheckFailed, InputError
 from .guards import no_keys
 from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
+from .product_rows import ProductRule
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .protocol.orders.items import OrderItem
-from .protocol.orders.names import ActionType, ConditionalType, ProductRule, ReduceOnly, Side, TimeInForce, TriggerBy
+from .protocol.orders.names import ActionType, ConditionalType, ReduceOnly, Side, TimeInForce, TriggerBy
 from .suggestions import meant
 
 if TYPE_CHECKING:
@@ -214,19 +215,11 @@ class Order(Shape):
         'MARKET'
         """
         return OrderItem(
-            code,
-            "0" if self.price is None else self.price,
-            self.quantity,
+            code, "0" if self.price is None else self.price, self.quantity,
             self.conditional or ("MARKET" if self.price is None else "LIMIT"),
-            self.side,
-            self.tif,
-            self.reduce_only,
-            self.cl_ord_id,
-            self.parent_ord_id,
-            self.trigger_price,
-            self.trigger_by,
-            self.slippage,
-        )
+            self.side, self.tif, self.reduce_only, self.parent_ord_id, self.trigger_price, self.trigger_by,
+            self.slippage, self.cl_ord_id,
+        )  # fmt: skip
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
         """Return the items of its action on the wire: one.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 
 from .errors import InputError, warn
@@ -17,6 +18,22 @@ Tell = Callable[[str, str], None]
 """Takes a sentence about a product list, after the key under which a session says it once (`key_of`)."""
 _SHOWN = 4
 """Symbols that a sentence names."""
+
+
+class ProductRule(StrEnum):
+    """Rules of a product by the field that has the limit: what `failure.rule` and `error.rule` name."""
+
+    TICK_SIZE = "tickSize"
+    STEP_SIZE = "stepSize"
+    MIN_VALUE = "minOrderValue"
+    MIN_PRICE = "minimumPrice"
+    MAX_QUANTITY = "maxOrderQty"
+    MAX_SLIPPAGE = "maxSlippagePct"
+    MAX_LEVERAGE = "maxLeverage"
+    MAX_NOTIONAL = "maxPositionNtnl"
+
+    # As other text: an error shows 'tickSize', and not how the toolkit declares it.
+    __repr__ = str.__repr__
 
 
 def _number(value: Any, wire: str) -> Decimal:
@@ -66,14 +83,14 @@ META: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
     "currency_code": ("currencyCode", _whole),
     "price_precision": ("pricePrecision", _whole),
     "quantity_precision": ("qtyPrecision", _whole),
-    "tick_size": ("tickSize", _above_0),
-    "step_size": ("stepSize", _above_0),
-    "min_order_value": ("minOrderValue", _from_0),
-    "max_order_quantity": ("maxOrderQty", _above_0),
-    "max_position_notional": ("maxPositionNtnl", _above_0),
-    "max_leverage": ("maxLeverage", _above_0),
-    "max_slippage_pct": ("maxSlippagePct", _above_0),
-    "minimum_price": ("minimumPrice", _from_0),
+    "tick_size": (ProductRule.TICK_SIZE, _above_0),
+    "step_size": (ProductRule.STEP_SIZE, _above_0),
+    "min_order_value": (ProductRule.MIN_VALUE, _from_0),
+    "max_order_quantity": (ProductRule.MAX_QUANTITY, _above_0),
+    "max_position_notional": (ProductRule.MAX_NOTIONAL, _above_0),
+    "max_leverage": (ProductRule.MAX_LEVERAGE, _above_0),
+    "max_slippage_pct": (ProductRule.MAX_SLIPPAGE, _above_0),
+    "minimum_price": (ProductRule.MIN_PRICE, _from_0),
     "maker_fee_rate": ("defaultMakerFeeRate", _number),
     "taker_fee_rate": ("defaultTakerFeeRate", _number),
     "funding_interval": ("fundingInterval", _seconds),
@@ -101,17 +118,17 @@ TIER_ROWS = "riskLimitVo"
 TIER_LEVERAGE = f"{TIER_ROWS}.maxLeverage"
 """Name on the wire under which it is said that tiers have no highest leverage."""
 CHECKS = {
-    "maxLeverage": "the highest leverage",
-    "maxOrderQty": "the largest quantity of an order",
-    "maxSlippagePct": "the largest slippage of a market order",
-    "maxPositionNtnl": "the largest position",
+    ProductRule.MAX_LEVERAGE: "the highest leverage",
+    ProductRule.MAX_QUANTITY: "the largest quantity of an order",
+    ProductRule.MAX_SLIPPAGE: "the largest slippage of a market order",
+    ProductRule.MAX_NOTIONAL: "the largest position",
     "onlyIsolated": "whether margin is isolated only",
     "listStatus": "whether orders are accepted",
     TIERS: "leverage, maintenance margin and liquidation price by the size of a position",
     TIER_LEVERAGE: "the highest leverage by the size of a position",
 }
 """Field on the wire → what can't be checked without it."""
-TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": "maxLeverage"}
+TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": ProductRule.MAX_LEVERAGE}
 """Field of MarginTier → its name in `riskLimitVo`."""
 
 

@@ -35,7 +35,7 @@ from .product_rows import (
     unread,
     warned,
 )
-from .protocol.orders.names import ProductRule
+from .product_rows import ProductRule as ProductRule
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float

@@ -13,6 +13,9 @@ from toolkit.client.io.nonce_sources import NonceSource
 from toolkit.environments import LOCAL, TESTNET_CHAIN
 from toolkit.products import Product
 from toolkit.protocol import curve, envelope, signing
+from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.names import ActionType
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import default_margin_tables, default_products
@@ -61,11 +64,12 @@ def _order_signer(key: signing.PrivateKey) -> Callable[[], bytes]:
     reference_ticks = (600_100, 600_090, 600_080, 600_070, 600_100)  # mark, last, index, bid and ask
 
     def signed_order() -> bytes:
-        item = order_item(1, "60000.5", "0.01", clOrdId=123456789)
+        item = OrderItem(1, "60000.5", "0.01", "LIMIT", "BUY", "GTC", cl_ord_id=123456789)
+        action = OrderAction.made(ActionType.PLACE, [item])
         if read_order(product, item, *reference_ticks).failures:
             raise AssertionError("the order must pass its checks")
-        action = {"type": "placeOrder", "orders": [item]}
-        return envelope.dump(signing.sign(action, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)))
+        content = envelope.unsigned(action.to_wire(), nonces.next(_NOW), None, None)
+        return envelope.dump(signing.sign_content(content, key, TESTNET_CHAIN))
 
     return signed_order
 

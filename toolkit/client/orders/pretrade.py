@@ -14,10 +14,11 @@ from typing import Any
 
 from ...checks import Failure, check_leverage, check_order, check_withdrawal
 from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
+from ...product_rows import ProductRule
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import ActionType, ProductRule
+from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ..io.flow import Flow, Now
 from ..io.transport import Retry

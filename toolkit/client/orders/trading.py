@@ -11,10 +11,10 @@ from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
 from ...orders import Bracket, Ladder, Order, close_position, order
+from ...product_rows import ProductRule
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import ProductRule
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ..io.flow import Flow, SessionPart, trading_flow
 from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows

@@ -12,7 +12,13 @@ from typing import Any, Self
 
 import msgspec
 
-from .names import Kind, ReduceOnly, Side, TimeInForce, TriggerBy
+from .names import Kind, OrderField, ReduceOnly, Side, TimeInForce, TriggerBy
+
+_PLACED = "reduceOnlyOption"
+"""Name of the reduce-only field in placeOrder, and an alias in the orders of builders."""
+_NAMES = tuple(place.value for place in OrderField if place is not OrderField.ORDER_ID)
+"""Name on the wire of each attribute of an `OrderItem`, in their order, which is that of the JSON as well."""
+_PLACED_NAMES = tuple(_PLACED if name == OrderField.REDUCE_ONLY else name for name in _NAMES)
 
 
 class OrderItem(msgspec.Struct, frozen=True, gc=False):
@@ -38,8 +44,6 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         Time in force.
     reduce_only : {"REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"} or None
         Kind of an order that may only close a position (default: none).
-    cl_ord_id : int or None
-        Client id (default: none).
     parent_ord_id : int or None
         Id of the order whose exit it is (default: none).
     trigger_price : str or None
@@ -48,6 +52,8 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         Price that is compared with it (default: LAST_PRICE).
     slippage : str or None
         Largest distance of a market order's price from the last price, a ratio (default: the venue's).
+    cl_ord_id : int or None
+        Client id (default: none).
     """
 
     product: int
@@ -57,11 +63,11 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
     side: Side
     tif: TimeInForce
     reduce_only: ReduceOnly | None = None
-    cl_ord_id: int | None = None
     parent_ord_id: int | None = None
     trigger_price: str | None = None
     trigger_by: TriggerBy | None = None
     slippage: str | None = None
+    cl_ord_id: int | None = None
 
     @property
     def reduces(self) -> bool:
@@ -77,22 +83,7 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         wire : mapping of str to object
             The item, or a whole replaceOrder.
         """
-        get = wire.get
-        reduce_only = get("reduceOnlyOption")
-        return cls(
-            get("symbolCode"),  # type: ignore[arg-type]
-            get("ordPx"),  # type: ignore[arg-type]
-            get("ordQty"),  # type: ignore[arg-type]
-            get("ordType"),  # type: ignore[arg-type]
-            get("ordSide"),  # type: ignore[arg-type]
-            get("timeInForce"),  # type: ignore[arg-type]
-            get("reduceOnly") if reduce_only is None else reduce_only,
-            get("clOrdId"),
-            get("parentOrdId"),
-            get("triggerPx"),
-            get("tpslTriggerType"),
-            get("slippagePct"),
-        )
+        return cls(*map(wire.get, _NAMES if wire.get(_PLACED) is None else _PLACED_NAMES))  # type: ignore[arg-type]
 
     def to_wire(self, reduce_name: str = "reduceOnly") -> dict[str, Any]:
         """Return the item on the wire.
@@ -102,26 +93,9 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         reduce_name : str, optional
             Name of the reduce-only field, which placeOrder calls "reduceOnlyOption" (default: "reduceOnly").
         """
-        wire: dict[str, Any] = {
-            "symbolCode": self.product,
-            "ordPx": self.price,
-            "ordQty": self.quantity,
-            "ordType": self.type,
-            "ordSide": self.side,
-            "timeInForce": self.tif,
-        }
-        optional = (
-            (reduce_name, self.reduce_only),
-            ("parentOrdId", self.parent_ord_id),
-            ("triggerPx", self.trigger_price),
-            ("tpslTriggerType", self.trigger_by),
-            ("slippagePct", self.slippage),
-            ("clOrdId", self.cl_ord_id),
-        )
-        for name, value in optional:
-            if value is not None:
-                wire[name] = value
-        return wire
+        names = _PLACED_NAMES if reduce_name == _PLACED else _NAMES
+        values = zip(names, msgspec.structs.astuple(self), strict=True)
+        return {name: value for name, value in values if value is not None}
 
 
 class CancelItem(msgspec.Struct, frozen=True, gc=False):

@@ -47,22 +47,6 @@ BUILDER_ACTIONS: frozenset[str] = frozenset((ActionType.BUILDER, ActionType.BUIL
 """Types of those that a builder's agent signs."""
 
 
-class ProductRule(StrEnum):
-    """Rules of a product by the field that has the limit: what `failure.rule` and `error.rule` name."""
-
-    TICK_SIZE = "tickSize"
-    STEP_SIZE = "stepSize"
-    MIN_VALUE = "minOrderValue"
-    MIN_PRICE = "minimumPrice"
-    MAX_QUANTITY = "maxOrderQty"
-    MAX_SLIPPAGE = "maxSlippagePct"
-    MAX_LEVERAGE = "maxLeverage"
-    MAX_NOTIONAL = "maxPositionNtnl"
-
-    # As other text, as in `OrderField`.
-    __repr__ = str.__repr__
-
-
 class OrderField(StrEnum):
     """A field of an order. The value is its name on the wire, `argument` its name in the calls that place orders."""
 
@@ -75,11 +59,11 @@ class OrderField(StrEnum):
     SIDE = "ordSide", "side"
     TIF = "timeInForce", "tif"
     REDUCE_ONLY = "reduceOnly", "reduce_only"
-    CLIENT_ID = "clOrdId", "cl_ord_id"
     PARENT = "parentOrdId", "parent_ord_id"
     TRIGGER_PRICE = "triggerPx", "trigger_price"
     TRIGGER_BY = "tpslTriggerType", "trigger_by"
     SLIPPAGE = "slippagePct", "slippage"
+    CLIENT_ID = "clOrdId", "cl_ord_id"
     ORDER_ID = "ordId", "order_id"
 
     def __new__(cls, wire: str, argument: str) -> OrderField:

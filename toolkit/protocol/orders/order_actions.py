@@ -7,7 +7,7 @@ Source: docs/published.md, "Exchange API".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeAlias
 
 import msgspec
@@ -160,17 +160,6 @@ class CancelOrders(msgspec.Struct, frozen=True):
     cancels: tuple[CancelItem, ...]
     type: str = ActionType.CANCEL
 
-    @classmethod
-    def recall(cls, payload: Mapping[str, Any]) -> Self:
-        """Return the action of a payload that was checked before. No field is checked here.
-
-        Parameters
-        ----------
-        payload : mapping of str to object
-            The action on the wire.
-        """
-        return cls(tuple([CancelItem.recall(item) for item in payload["cancels"]]))
-
     def to_wire(self) -> dict[str, Any]:
         """Return the action on the wire."""
         return {"type": "cancelOrder", "cancels": [item.to_wire() for item in self.cancels]}
@@ -193,17 +182,6 @@ class CancelAll(msgspec.Struct, frozen=True):
     conditional: bool | None = None
     type: str = ActionType.CANCEL_ALL
 
-    @classmethod
-    def recall(cls, payload: Mapping[str, Any]) -> Self:
-        """Return the action of a payload that was checked before. No field is checked here.
-
-        Parameters
-        ----------
-        payload : mapping of str to object
-            The action on the wire.
-        """
-        return cls(int(payload.get("symbolCode") or 0), payload.get("conditionalOrder"))
-
     def to_wire(self) -> dict[str, Any]:
         """Return the action on the wire."""
         named = {} if self.conditional is None else {"conditionalOrder": self.conditional}
@@ -223,17 +201,6 @@ class OtherAction(msgspec.Struct, frozen=True):
 
     type: str
     values: Mapping[str, Any]
-
-    @classmethod
-    def recall(cls, payload: Mapping[str, Any]) -> Self:
-        """Return the action of a payload that was checked before. No field is checked here.
-
-        Parameters
-        ----------
-        payload : mapping of str to object
-            The action on the wire.
-        """
-        return cls(str(payload.get("type")), payload)
 
     @property
     def product(self) -> int:
@@ -260,12 +227,6 @@ class OtherAction(msgspec.Struct, frozen=True):
 AnyAction: TypeAlias = OrderAction | CancelOrders | CancelAll | OtherAction
 """An action as the client, the limits, the checks and the venue see it."""
 
-_CLASSES: dict[str, Callable[[Mapping[str, Any]], AnyAction]] = {
-    **dict.fromkeys(ORDER_ACTIONS, OrderAction.recall),
-    "cancelOrder": CancelOrders.recall,
-    "cancelAll": CancelAll.recall,
-}
-
 
 def recall(payload: Mapping[str, Any]) -> AnyAction:
     """Return the typed action of a payload that was checked before: of an entry of the ledger, or of a command.
@@ -275,7 +236,14 @@ def recall(payload: Mapping[str, Any]) -> AnyAction:
     payload : mapping of str to object
         The action on the wire. Its fields are not checked.
     """
-    return _CLASSES.get(payload["type"], OtherAction.recall)(payload)
+    kind = payload["type"]
+    if kind in ORDER_ACTIONS:
+        return OrderAction.recall(payload)
+    if kind == "cancelOrder":
+        return CancelOrders(tuple([CancelItem.recall(item) for item in payload["cancels"]]))
+    if kind == "cancelAll":
+        return CancelAll(int(payload.get("symbolCode") or 0), payload.get("conditionalOrder"))
+    return OtherAction(kind, payload)
 
 
 def as_written(payload: Mapping[str, Any], action: AnyAction) -> dict[str, Any]:

@@ -385,7 +385,7 @@ def copy_orders(core: Core, address: str, orders: list[dict[str, Any]]) -> dict[
     refusals = []
     for given in orders:
         item = OrderItem.recall(given)
-        item = structs.replace(item, parent_ord_id=placed.get(item.parent_ord_id or 0))
+        item = structs.replace(item, parent_ord_id=placed.get(int(item.parent_ord_id or 0)))
         # the rules let only builders have conditional orders
         builder = None if item.type in ("LIMIT", "MARKET") else account.address
         try:
