@@ -84,8 +84,8 @@ def rows_of(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, st
     Raises
     ------
     BadAnswer
-        For data of another shape, and for a row of another account, product, interval, order or time, for two rows with
-        one identity, and for amounts that do not add up. It names path, record, field and row.
+        For data of another shape, and for a row of another account, product, interval, order or time. Also for two rows
+        with one identity, and for amounts that do not add up. It names path, record, field and row.
     """
     try:
         rows = endpoint.rows(data)

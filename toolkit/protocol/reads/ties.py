@@ -8,7 +8,6 @@ the identifying field can't be tied: that is unknown, not wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...numerals import shown
@@ -162,18 +161,16 @@ def _outside(time: RecordField, rows: Sequence[WireRow], question: Question) -> 
 
 
 def _unequal(record: Record, rows: Sequence[WireRow], one: Sum) -> tuple[int, str] | None:
-    def column(name: str) -> list[Any]:
+    def column(name: str, those: Sequence[WireRow]) -> list[Any]:
         of = record.by_column[name]
-        return wire_values.column(of, [row.get(of.wire) for row in rows])[0]
+        return wire_values.column(of, [row.get(of.wire) for row in those])[0]
 
-    sums = zip(column(one.total), *map(column, one.parts), strict=True)
-    conditions = {name: column(name) for name in one.complete}
+    sums = zip(*(column(name, rows) for name in (one.total, *one.parts)), strict=True)
     for at, (total, *parts) in enumerate(sums):
-        if not total or None in parts or (found := sum(parts, Decimal(0))) == total:
+        if not total or None in parts or (found := sum(parts)) == total:
             continue
-        complete = all(conditions[name][at] in values for name, values in one.complete.items())
+        complete = all(column(name, rows[at : at + 1])[0] in values for name, values in one.complete.items())
         if complete or found > total:
-            names = " + ".join(record.by_column[name].wire for name in one.parts)
-            said = "is not" if complete else "is more than"
+            names, said = " + ".join(record.wires(*one.parts)), "is not" if complete else "is more than"
             return at, f"{names} {found} {said} {record.by_column[one.total].wire} {total}"
     return None

@@ -21,7 +21,7 @@ import msgspec
 
 from ...errors import InputError
 from ...extras import need
-from ...protocol.reads import feed
+from ...protocol.reads.channels import account, market
 from ...protocol.reads.info.candles import Kline
 from ...protocol.reads.rows import AMOUNTS, Record
 from ...stored.databases import hold
@@ -50,16 +50,16 @@ def _columns(record: Record, *without: str) -> dict[str, str]:
 
 
 RECORDED: dict[str, dict[str, str]] = {
-    "trades": _columns(feed.RECORDS["trades"]),
-    "order_book": _columns(feed.RECORDS["orderBook"], "level"),
-    "ticker": _columns(feed.RECORDS["ticker"]),
+    "trades": _columns(market.PublicTrade.declared),
+    "order_book": _columns(market.OrderBook.declared, "level"),
+    "ticker": _columns(market.Ticker.declared),
     "candles": _columns(Kline.declared),
-    "fills": _columns(feed.RECORDS["userFilled"]),
-    "order_history": _columns(feed.RECORDS["orderHist"]),
-    "closed_positions": _columns(feed.RECORDS["closedPosition"]),
-    "funding": _columns(feed.RECORDS["userFunding"]),
-    "positions": _columns(feed.AOP_RECORDS["positions"]),
-    "account": _columns(feed.AOP_RECORDS["accounts"]),
+    "fills": _columns(account.FeedFill.declared),
+    "order_history": _columns(account.FeedOrderEvent.declared),
+    "closed_positions": _columns(account.FeedClosedPosition.declared),
+    "funding": _columns(account.FeedFunding.declared),
+    "positions": _columns(account.FeedPosition.declared),
+    "account": _columns(account.FeedWallet.declared),
     "status": {"subject": "text", "state": "text", "reason": "text"},
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""
