@@ -451,7 +451,7 @@ def _fail(
     spec.failures.append(Failure(rule, field, value, limit, message, nearest))
 
 
-def _unknown(spec: Spec, field: OrderField, value: object, known: Iterable[str], default: Any) -> Any:
+def _unknown(spec: Spec, field: OrderField, value: object, known: Iterable[str], default: object) -> Any:
     names = tuple(known)
     limit = ", ".join(names)
     _fail(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast, get_args, overload
 
 from .errors import CheckFailed, InputError
 from .guards import no_keys
@@ -375,6 +375,31 @@ _REDUCE_WORDS = {
 }
 
 
+class ExitDetails(TypedDict, total=False):
+    """Further arguments of what only closes, as `order` takes them."""
+
+    tif: str | None
+    cl_ord_id: int | None
+    parent_ord_id: int | None
+    slippage: Amount | None
+
+
+class Details(ExitDetails, total=False):
+    """Further arguments of the functions that make an order, as `order` takes them."""
+
+    reduce_only: bool | str | None
+    trigger_price: Amount | None
+    trigger_by: str | None
+    type: str | None
+
+
+class DetailsWithExits(Details, total=False):
+    """The same with a take-profit and a stop-loss."""
+
+    tp: Amount | Order | None
+    sl: Amount | Order | None
+
+
 @no_keys
 def order(
     symbol: str | int,
@@ -480,16 +505,18 @@ def _conditional_type(kind: str | None, price: Amount | None, trigger: Amount | 
 
 @overload
 def buy(
-    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Any
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
 def buy(
-    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Any
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
-def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Unpack[Details]) -> Order: ...
 @no_keys
-def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
+def buy(
+    symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Unpack[DetailsWithExits]
+) -> Order | Bracket:
     """Return a buy order: at a limit price, or at market without one.
 
     Parameters
@@ -523,16 +550,18 @@ def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **opti
 
 @overload
 def sell(
-    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Any
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
 def sell(
-    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Any
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
-def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Unpack[Details]) -> Order: ...
 @no_keys
-def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
+def sell(
+    symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Unpack[DetailsWithExits]
+) -> Order | Bracket:
     """Return a sell order: at a limit price, or at market without one.
 
     Parameters
@@ -566,16 +595,18 @@ def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **opt
 
 @overload
 def limit(
-    symbol: str | int, side: str, quantity: Amount, price: Amount, *, tp: Amount | Order, **options: Any
+    symbol: str | int, side: str, quantity: Amount, price: Amount, *, tp: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
 def limit(
-    symbol: str | int, side: str, quantity: Amount, price: Amount, *, sl: Amount | Order, **options: Any
+    symbol: str | int, side: str, quantity: Amount, price: Amount, *, sl: Amount | Order, **options: Unpack[Details]
 ) -> Bracket: ...
 @overload
-def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
+def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Unpack[Details]) -> Order: ...
 @no_keys
-def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
+def limit(
+    symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Unpack[DetailsWithExits]
+) -> Order | Bracket:
     """Return a limit order.
 
     Parameters
@@ -610,13 +641,17 @@ def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **optio
 
 
 @overload
-def market(symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order, **options: Any) -> Bracket: ...
+def market(
+    symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order, **options: Unpack[Details]
+) -> Bracket: ...
 @overload
-def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Any) -> Bracket: ...
+def market(
+    symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Unpack[Details]
+) -> Bracket: ...
 @overload
-def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
+def market(symbol: str | int, side: str, quantity: Amount, **options: Unpack[Details]) -> Order: ...
 @no_keys
-def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
+def market(symbol: str | int, side: str, quantity: Amount, **options: Unpack[DetailsWithExits]) -> Order | Bracket:
     """Return a market order: IOC unless `tif="FOK"`.
 
     Parameters
@@ -657,7 +692,7 @@ def stop(
     price: Amount | None = None,
     *,
     trigger_by: str = "MARK_PRICE",
-    **options: Any,
+    **options: Unpack[ExitDetails],
 ) -> Order:
     """Return a stop-loss of a position.
 
@@ -705,7 +740,7 @@ def take_profit(
     price: Amount | None = None,
     *,
     trigger_by: str = "MARK_PRICE",
-    **options: Any,
+    **options: Unpack[ExitDetails],
 ) -> Order:
     """Return a take-profit of a position.
 
@@ -814,7 +849,7 @@ def _closing(side: str) -> Side:
 
 @no_keys
 def close_position(
-    symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
+    symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Unpack[ExitDetails]
 ) -> Order:
     """Return the reduce-only order that closes a position. `session.close_position` reads its size from the venue.
 
@@ -856,11 +891,29 @@ def close_position(
 
 @overload
 def scale(
-    product: Product, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
+    product: Product,
+    side: str,
+    quantity: Amount,
+    *,
+    first: Amount,
+    last: Amount,
+    count: int,
+    weights: Sequence[Amount] | None = ...,
+    rounding: Direction | None = ...,
+    **options: Unpack[Details],
 ) -> list[Order]: ...
 @overload
 def scale(
-    product: str | int, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
+    product: str | int,
+    side: str,
+    quantity: Amount,
+    *,
+    first: Amount,
+    last: Amount,
+    count: int,
+    weights: Sequence[Amount] | None = ...,
+    rounding: Direction | None = ...,
+    **options: Unpack[Details],
 ) -> Ladder: ...
 @no_keys
 def scale(
@@ -873,7 +926,7 @@ def scale(
     count: int,
     weights: Sequence[Amount] | None = None,
     rounding: Direction | None = None,
-    **options: Any,
+    **options: Unpack[Details],
 ) -> list[Order] | Ladder:
     """Return a ladder: limit orders at evenly spaced prices.
 

@@ -505,7 +505,7 @@ class Product:
         return row
 
 
-def _arguments(row: Any, tiers: Sequence[Any] | None, tell: Tell) -> dict[str, Any]:
+def _arguments(row: object, tiers: Sequence[Any] | None, tell: Tell) -> dict[str, Any]:
     values = read_row(row, tell)
     found = None if tiers is None else _tiers(read_tiers(values["symbol"], tiers, tell))
     return values if found is None else {**values, "tiers": found}
@@ -700,7 +700,7 @@ def decimal_text(value: Amount, name: str) -> str:
     return format(number, "f")
 
 
-def _not_exact(value: Any, name: str, advice: str) -> InputError:
+def _not_exact(value: object, name: str, advice: str) -> InputError:
     words = f"{name} {shown(value)} is not an exact amount. {advice}"
     return InputError(words, field=name, rule="exact", value=value)
 
@@ -748,7 +748,7 @@ class ProductTable(Mapping[str, Product]):
         self.rows = tuple(rows)
 
     @classmethod
-    def from_meta(cls, meta: Any, *, tell: Tell = warned) -> ProductTable:
+    def from_meta(cls, meta: object, *, tell: Tell = warned) -> ProductTable:
         """Read the data of product-meta.
 
         A row without one of the five fields that trading needs is left out.

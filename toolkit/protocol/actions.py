@@ -514,7 +514,7 @@ ACTIONS: dict[str, Action] = {action.type: action for action in _DECLARED}
 """Action type → its declaration, in the order of the interface."""
 
 
-def declaration(payload: Any, prefix: str = "") -> Action:
+def declaration(payload: object, prefix: str = "") -> Action:
     """Return the declaration of a payload's type.
 
     Parameters

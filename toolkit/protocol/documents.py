@@ -29,7 +29,7 @@ _DECIMAL = "^-?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)$"
 _UNSIGNED = "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)$"
 
 
-def _object(properties: Schema, required: Iterable[str] = (), **more: Any) -> Schema:
+def _object(properties: Schema, required: Iterable[str] = (), **more: object) -> Schema:
     """Return the schema of an object with these members."""
     found: Schema = {"type": "object", **more, "properties": properties}
     return {**found, "required": list(required)} if required else found

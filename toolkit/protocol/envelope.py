@@ -223,7 +223,7 @@ def decode(body: bytes | str) -> Any:
     return document
 
 
-def _count_keys(document: Any) -> int:
+def _count_keys(document: object) -> int:
     """Return the number of keys in all objects of a document."""
     if type(document) is dict:
         inner = document.values()
@@ -249,11 +249,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse(field: str, reason: str, value: Any = None, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
+def _refuse(field: str, reason: str, value: object = None, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
     raise MalformedRequest(f"{field}: {reason}", field=field, rule=rule or reason, value=value, nearest=nearest)
 
 
-def _known_fields(document: Any, known: frozenset[str]) -> None:
+def _known_fields(document: object, known: frozenset[str]) -> None:
     # Nearly all requests pass here without a loop over their fields.
     if type(document) is dict and document.keys() <= known:
         return

@@ -65,7 +65,7 @@ class Broken(Exception):
     """
 
     def __init__(
-        self, rule: str, reason: str, value: Any = None, nearest: tuple[str, ...] = (), path: tuple[str, ...] = ()
+        self, rule: str, reason: str, value: object = None, nearest: tuple[str, ...] = (), path: tuple[str, ...] = ()
     ) -> None:
         super().__init__(reason)
         self.rule = rule
@@ -108,7 +108,7 @@ class Broken(Exception):
         return kind(message, field=where, rule=self.rule, value=self.value, nearest=self.nearest)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value as errors show it: its kind and at most 60 characters, in printable ASCII.
 
     Parameters
@@ -163,7 +163,7 @@ class Rule:
     kind: ClassVar[str] = ""
     accepts: str = ""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: object) -> Any:
         """Return the canonical value.
 
         Parameters
@@ -178,7 +178,7 @@ class Rule:
         """
         raise Broken("known rule", f"no rule accepts {shown(value)}", value)
 
-    def refuse(self, value: Any, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
+    def refuse(self, value: object, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
         """Raise Broken with what this rule accepts, and values that would pass.
 
         Parameters
@@ -229,7 +229,7 @@ class Int(Rule):
         }.get((self.minimum, self.maximum), f"a whole number from {self.minimum} to {self.maximum}")
         object.__setattr__(self, "accepts", bounds + (" (as number or text)" if self.or_text else ""))
 
-    def check(self, value: Any) -> int:
+    def check(self, value: object) -> int:
         # `type` and not `isinstance`: True is an int in Python, but not in JSON.
         if type(value) is int and self.minimum <= value <= self.maximum:
             return value
@@ -282,7 +282,7 @@ class DecimalText(Rule):
             words += f" with at most {self.places} decimal places"
         object.__setattr__(self, "accepts", words)
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         if type(value) is not str:
             self.refuse(value, nearest=self._as_text(value))
         if self.any and plain_match(value):
@@ -335,7 +335,7 @@ class EnumName(Rule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "accepts", f"one of {', '.join(self.numbers)}")
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         if type(value) is str:
             if value in self.numbers:
                 return value
@@ -370,7 +370,7 @@ class Text(Rule):
         least = f"{self.minimum} to" if self.minimum else "at most"
         object.__setattr__(self, "accepts", f"text of {least} {self.maximum} characters")
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         if type(value) is not str or not self.minimum <= len(value) <= self.maximum:
             self.refuse(value)
         try:
@@ -393,7 +393,7 @@ class Address(Rule):
     kind: ClassVar[str] = "string"
     accepts: str = field(init=False, default="an address: 0x and 40 hex digits")
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         if is_address(value):
             return str(value)
         self.refuse(value)
@@ -412,7 +412,7 @@ class Bool(Rule):
     kind: ClassVar[str] = "bool"
     accepts: str = field(init=False, default="true or false")
 
-    def check(self, value: Any) -> bool:
+    def check(self, value: object) -> bool:
         if value is True or value is False:
             return bool(value)
         self.refuse(value)
@@ -490,7 +490,7 @@ class Object(Rule):
         object.__setattr__(self, "_by_name", named)
         object.__setattr__(self, "_required", tuple(entry.name for entry in self.fields if entry.required))
 
-    def check(self, value: Any) -> dict[str, Any]:
+    def check(self, value: object) -> dict[str, Any]:
         if type(value) is not dict and not isinstance(value, Mapping):
             self.refuse(value)
         known = self._by_name
@@ -515,7 +515,7 @@ class Object(Rule):
             check_whole(canonical)
         return canonical
 
-    def _unknown(self, key: Any) -> NoReturn:
+    def _unknown(self, key: object) -> NoReturn:
         names = tuple(entry.name for entry in self.fields)
         advice = self.advice.get(key, "") if isinstance(key, str) else ""
         reason = advice or f"is not a field here. The fields are {', '.join(names) or 'none'}"
@@ -525,7 +525,7 @@ class Object(Rule):
         entry = next(entry for entry in self.fields if entry.name == name)
         raise Broken("required", f"is missing. It must be {entry.rule.accepts}", None, (), (name,))
 
-    def _same_value(self, name: str, first: Any, second: Any) -> None:
+    def _same_value(self, name: str, first: object, second: object) -> None:
         if first != second:
             alias = next(entry.alias for entry in self.fields if entry.name == name)
             differ = f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}). Give one of them"
@@ -558,7 +558,7 @@ class Items(Rule):
         count = f"at least {self.minimum}" if self.maximum is None else f"{self.minimum} to {self.maximum}"
         object.__setattr__(self, "accepts", f"a list of {count} objects")
 
-    def check(self, value: Any) -> list[dict[str, Any]]:
+    def check(self, value: object) -> list[dict[str, Any]]:
         # A tuple passes, because callers in Python write them.
         if type(value) is not list and type(value) is not tuple:
             self.refuse(value)

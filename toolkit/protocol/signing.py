@@ -170,10 +170,10 @@ class PrivateKey:
     def __copy__(self) -> PrivateKey:
         return self
 
-    def __deepcopy__(self, memo: Any) -> PrivateKey:
+    def __deepcopy__(self, memo: object) -> PrivateKey:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a private key is not pickled. Pass the name of an environment variable or a key file instead")
 
     def __getstate__(self) -> NoReturn:
@@ -536,7 +536,7 @@ def sign_content(content: Unsigned, key: PrivateKey, chain: Chain) -> dict[str, 
     return signed
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a copy in plain dicts and lists, so that a later change of the payload doesn't change the envelope."""
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
@@ -546,7 +546,7 @@ def _plain(value: Any) -> Any:
 def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
     """Refuse what a master never means to sign."""
 
-    def refuse(name: str, reason: str, rule: str, value: Any, nearest: tuple[str, ...] = ()) -> NoReturn:
+    def refuse(name: str, reason: str, rule: str, value: object, nearest: tuple[str, ...] = ()) -> NoReturn:
         message = f"action.{name}: {reason}"
         raise MalformedRequest(message, field=f"action.{name}", rule=rule, value=value, nearest=nearest)
 

@@ -365,7 +365,7 @@ class Synchronous:
     def _run(self, flow: Flow[T]) -> T:
         return self._driver.run(flow)
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _synchronous)
 
@@ -378,7 +378,7 @@ class Asynchronous:
     async def _run(self, flow: Flow[T]) -> T:
         return await self._driver.run(flow)
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _asynchronous)
 
@@ -413,19 +413,19 @@ if TYPE_CHECKING:
 
         @overload
         def __get__(
-            self: FlowMethod[P, HasTwin[Twin]], instance: Asynchronous, owner: Any = None
+            self: FlowMethod[P, HasTwin[Twin]], instance: Asynchronous, owner: object = None
         ) -> Awaited[P, Twin]: ...
 
         @overload
-        def __get__(self, instance: Asynchronous, owner: Any = None) -> Awaited[P, Result]: ...
+        def __get__(self, instance: Asynchronous, owner: object = None) -> Awaited[P, Result]: ...
 
         @overload
-        def __get__(self, instance: Synchronous, owner: Any = None) -> Callable[P, Result]: ...
+        def __get__(self, instance: Synchronous, owner: object = None) -> Callable[P, Result]: ...
 
         @overload
-        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+        def __get__(self, instance: object, owner: object = None) -> Any: ...
 
-        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+        def __get__(self, instance: object, owner: object = None) -> Any: ...
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
@@ -499,7 +499,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    def call(self: Any, *args: Any, **keywords: Any) -> T:
+    def call(self: Any, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords  # a traceback that shows local variables must not show the key
@@ -521,7 +521,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    async def call(self: Any, *args: Any, **keywords: Any) -> T:
+    async def call(self: Any, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords

@@ -85,7 +85,7 @@ class ServedVenue(Suggesting):
         """
         self._call("revert", snapshot=snapshot)
 
-    def _call(self, name: str, **arguments: Any) -> Any:
+    def _call(self, name: str, **arguments: object) -> Any:
         return self._data("POST", f"{CONTROL_PATH}/{name}", msgspec.json.encode(arguments))
 
     def _data(self, method: str, path: str, body: bytes = b"") -> Any:
@@ -124,7 +124,7 @@ class ServedControls:
         rows = self._venue._data("GET", CONTROL_PATH)
         return {row["name"]: partial(self._call, row["name"], row["arguments"]) for row in rows}
 
-    def _call(self, name: str, parameters: list[str], *values: Any, **named: Any) -> Any:
+    def _call(self, name: str, parameters: list[str], *values: object, **named: object) -> Any:
         if len(values) > len(parameters):
             raise InputError(f"{name} takes {', '.join(parameters) or 'no arguments'}", field=name, rule="arguments")
         return self._venue._call(name, **dict(zip(parameters, values, strict=False)), **named)

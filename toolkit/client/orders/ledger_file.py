@@ -373,7 +373,7 @@ def _cells(intent: Intent) -> list[Any]:
     return [*cells, _checksum(cells)]
 
 
-def _to_cell(name: str, value: Any) -> Any:
+def _to_cell(name: str, value: object) -> Any:
     if name in _JSON:
         return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return str(value) if name == "state" else value

@@ -118,7 +118,7 @@ def _member(value: object, name: str) -> Any:
     return found or None
 
 
-def query_text(param: Param, value: Any) -> str:
+def query_text(param: Param, value: object) -> str:
     """Return a value as text of the query, checked by the venue's rule.
 
     Parameters

@@ -106,7 +106,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _amount(value: Any) -> Decimal:
+def _amount(value: object) -> Decimal:
     return value if isinstance(value, Decimal) else _ZERO
 
 

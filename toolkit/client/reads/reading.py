@@ -730,7 +730,7 @@ def identity_of(session: InfoSession) -> str:
     return found
 
 
-def meta_rows(rows: Any) -> list[Any]:
+def meta_rows(rows: object) -> list[Any]:
     """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table.
 
     Parameters
@@ -822,7 +822,7 @@ class Catalogue:
         self._fetched_ms = yield Now()
         return table
 
-    def read(self, data: Any, on_missing: Callable[[str], None] = warn) -> ProductTable:
+    def read(self, data: object, on_missing: Callable[[str], None] = warn) -> ProductTable:
         """Return the products of product-meta's data.
 
         What can't be read causes a warning, once a session.
@@ -845,7 +845,7 @@ class Catalogue:
             self._told_of = self.known
             self._tell_missing(self.known, warn)
 
-    def _table(self, data: Any) -> ProductTable:
+    def _table(self, data: object) -> ProductTable:
         for name, record in META_RECORDS.items():
             self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
         return ProductTable.from_meta(data, tell=self._tell)

@@ -521,7 +521,7 @@ class TableFlows:
             raise InputError(said, field="symbol", rule="minimum", value=symbol)
         return list(found)
 
-    def _live(self, name: str, symbol: Products, exact: bool, *more: Any) -> Flow[list[pd.DataFrame]]:
+    def _live(self, name: str, symbol: Products, exact: bool, *more: object) -> Flow[list[pd.DataFrame]]:
         """Return the first data of the live objects `session.stream.NAME` of products."""
         found = [(one, *more) for one in (yield from self._found(symbol))]
         frames: list[pd.DataFrame] = []

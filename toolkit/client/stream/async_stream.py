@@ -69,7 +69,7 @@ class AsyncLive(Generic[L]):
     def __bool__(self) -> bool:
         return True
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.sync[key]  # type: ignore[index]
 
     def __getattr__(self, name: str) -> Any:

@@ -468,7 +468,7 @@ def _levels(book: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     return sides
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Return a number of an order book as plain text."""
     found = None
     with contextlib.suppress(ValueError):
@@ -478,7 +478,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else format(found, "f")
 
 
-def _listed(items: Any) -> list[Record]:
+def _listed(items: object) -> list[Record]:
     """Return the rows of a part: a list of records, or one record. Raises FeedError for anything else."""
     rows = [items] if isinstance(items, dict) else items
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -486,7 +486,7 @@ def _listed(items: Any) -> list[Record]:
     return rows
 
 
-def _key_text(value: Any) -> str:
+def _key_text(value: object) -> str:
     """Return a part of a key as text: venues write ids as numbers or as text, addresses in either case."""
     return str(value).lower()
 
@@ -501,7 +501,7 @@ _ORDER_ID, _ORDER_STATUS = FeedOrder.declared.wires("order_id", "status")
 _SIZES = FeedPosition.declared.wires("long_size", "short_size")
 
 
-def _is_zero(size: Any) -> bool:
+def _is_zero(size: object) -> bool:
     return not str(size).strip("-0.")
 
 
@@ -553,7 +553,7 @@ def row(record: DeclaredRecord, raw: dict[str, Any]) -> FeedRow:
     return FeedRow({field.column: _value(field, raw.get(field.wire)) for field in record.fields})
 
 
-def _value(field: RecordField, value: Any) -> Any:
+def _value(field: RecordField, value: object) -> Any:
     """Return a value as the type of its field, None for a value that can't be read."""
     try:
         found = read(field, value)

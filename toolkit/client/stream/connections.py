@@ -144,7 +144,7 @@ class HubConnection:
         self._ready.set()
 
     @classmethod
-    async def connect(cls, hub: Any) -> HubConnection:
+    async def connect(cls, hub: object) -> HubConnection:
         """Open a connection. Its events belong to the running loop.
 
         Parameters

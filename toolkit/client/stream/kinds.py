@@ -68,7 +68,7 @@ class LiveTable(Live):
 
     _key = "symbol"
 
-    def __getitem__(self, key: Any) -> FeedRow:
+    def __getitem__(self, key: object) -> FeedRow:
         """Return the record of a key. Raises KeyError when there is none."""
         self._wait_for_data(None)
         for one in self.rows():
@@ -249,7 +249,7 @@ def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
 _SYMBOL, _MODE, _CODE = FeedPosition.declared.wires("symbol", "position_mode", "symbol_code")
 
 
-def _pairs(given: Any, setting: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def _pairs(given: object, setting: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return (position mode or None, leverage) for every form in which leverages come."""
     if isinstance(given, Mapping):
         return [(given.get(_MODE), given["leverage"])] if "leverage" in given else list(given.items())

@@ -650,7 +650,7 @@ class Live:
     def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         return event.items
 
-    def _guarded(self, callback: Callable[[Any], object], argument: Any) -> Callback:
+    def _guarded(self, callback: Callable[[Any], object], argument: object) -> Callback:
         """Return a call of `callback` whose exception is kept in `errors`."""
 
         def run() -> None:

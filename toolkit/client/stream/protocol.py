@@ -371,7 +371,7 @@ class FeedProtocol(TopicUpdates):
         ]
         return candidates[0] if len(candidates) == 1 else None
 
-    def _acknowledge(self, subject: str, method: Any, now_ms: int, *, accepted: bool = True) -> None:
+    def _acknowledge(self, subject: str, method: object, now_ms: int, *, accepted: bool = True) -> None:
         for position, (sent, waiting) in enumerate(self._unanswered):
             if waiting.casefold() == subject.casefold() and method in (sent, None):
                 del self._unanswered[position]

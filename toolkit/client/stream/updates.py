@@ -107,7 +107,7 @@ class TopicUpdates:
         usual, speed = self.settings.silence_ms.get(topic.channel.type, topic.channel.silence_ms), self.speed()
         return max(round(usual / speed), min(usual, TRANSIT_MS)) if speed else 1 << 53
 
-    def _apply(self, topic: Topic, data: Any, now_ms: int) -> None:
+    def _apply(self, topic: Topic, data: object, now_ms: int) -> None:
         if not isinstance(data, dict):
             self._misread(topic, "data is not an object", now_ms)
             return
@@ -351,7 +351,7 @@ class TopicUpdates:
         return int(longest_ms * (0.5 + self._random.random() / 2))
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     """Return a number that came as a number or as text, None for anything else."""
     if type(value) is int:  # nearly always
         return value

@@ -31,25 +31,25 @@ INTERVALS = (60, 180, 300, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 60
 _SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,31}")
 
 
-def _symbol(value: Any) -> str:
+def _symbol(value: object) -> str:
     if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
         raise _wrong("symbol", "product symbol as text", value, ("BTCUSDC",))
     return value
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_DEPTH:
         raise _wrong("depth", f"whole number from 1 to {MAX_DEPTH}", value, ("5", "20", "50"))
     return value
 
 
-def _interval(value: Any) -> str:
+def _interval(value: object) -> str:
     if not isinstance(value, str) or value not in _INTERVAL_TEXTS:
         raise _wrong("interval", f"seconds as text, one of {', '.join(_INTERVAL_TEXTS)}", value, _INTERVAL_TEXTS)
     return value
 
 
-def _address(value: Any) -> str:
+def _address(value: object) -> str:
     if not is_address(value):
         raise _wrong("userAddress", "0x and 40 hex digits", value, ())
     return str(value).lower()
@@ -58,7 +58,7 @@ def _address(value: Any) -> str:
 _INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)
 
 
-def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> MalformedRequest:
+def _wrong(name: str, rule: str, value: object, nearest: tuple[str, ...]) -> MalformedRequest:
     path = f"subscription.{name}"
     shown = "is missing" if value is None else f"{value!r} is not valid"
     example = f", for example {nearest[0]}" if nearest else ""

@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Row)
 """Class of a row."""
 
 
-def fault(record: Record, row: Any) -> str:
+def fault(record: Record, row: object) -> str:
     """Return why a row can't be used, "" for one that has all that the record needs.
 
     The text names the field.

@@ -33,7 +33,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {"integer": (0, INT64_MAX), "time": (0,
 """Kind of a parameter → bounds, unless its declaration has others."""
 
 
-def _refused(field: str, rule: str, value: Any, words: str, nearest: tuple[str, ...] = ()) -> MalformedRequest:
+def _refused(field: str, rule: str, value: object, words: str, nearest: tuple[str, ...] = ()) -> MalformedRequest:
     """Return the error for a parameter: its name, followed by what is wrong with it."""
     return MalformedRequest(f"{field} {words}", field=field, rule=rule, value=value, nearest=nearest)
 
@@ -302,7 +302,7 @@ class Endpoint(Generic[R_co]):
             raise _refused("startTime", "order", start, f"must not be after endTime {end}")
         return values
 
-    def rows(self, data: Any) -> list[Any]:
+    def rows(self, data: object) -> list[Any]:
         """Return the rows of a response's data, in any of the shapes that the venue is known to use.
 
         Parameters
@@ -335,7 +335,7 @@ class Endpoint(Generic[R_co]):
             said = f"the data of {self.path} is {type(data).__name__}. An array or an object was expected"
         raise MalformedRequest(said, field="data", rule="shape", value=data)
 
-    def total(self, data: Any) -> int | None:
+    def total(self, data: object) -> int | None:
         """Return the number of rows in all pages, `None` if the venue does not report it.
 
         Parameters

@@ -143,7 +143,7 @@ def parse(text: str | bytes) -> ClientMessage:
 _UNREADABLE = (ValueError, RecursionError)
 
 
-def _bad(path: str, message: str, value: Any) -> MalformedRequest:
+def _bad(path: str, message: str, value: object) -> MalformedRequest:
     return MalformedRequest(message, field=path, rule="feed message", value=value)
 
 

@@ -436,7 +436,7 @@ class RowType(msgspec.StructMeta):
         return made
 
 
-def _field(column: str, one: _Declared, hint: Any, of_record: Source, feed: bool) -> RecordField:
+def _field(column: str, one: _Declared, hint: object, of_record: Source, feed: bool) -> RecordField:
     """Return a declared field, whose annotation has its kind. An optional one is annotated `Kind | None`."""
     parts = [part for part in get_args(hint) if part is not type(None)]
     may_be_none = len(parts) < len(get_args(hint))
