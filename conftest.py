@@ -32,7 +32,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set the environment, which kernels and processes of the tests inherit."""
     folder = os.environ["TOOLKIT_STATE"] = tempfile.mkdtemp(prefix="toolkit-state-")
     os.environ["TOOLKIT_TRIALS"] = "off"  # else the tests and notebooks of a process count each other's runs
-    os.environ["TOOLKIT_TRACEBACK"] = "all"  # who mends the toolkit needs its frames
     os.environ["TQDM_DISABLE"] = "1"  # whether a progress bar appears in a notebook depends on the machine
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     if _GIVEN:

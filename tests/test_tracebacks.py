@@ -132,7 +132,7 @@ def test_the_command_line_prints_a_sentence_and_with_the_setting_raises(
 
 
 def test_notes_and_causes_stay_and_a_chain_may_be_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(VARIABLE, raising=False)
     cause, error = ValueError("cause"), ToolkitError("sentence")
     error.__cause__ = cause
     cause.__cause__ = error

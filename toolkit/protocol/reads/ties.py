@@ -134,7 +134,7 @@ def _differs(one: RecordField, value: object, asked: str) -> bool:
         found = wire_values.read(one, value)
     except ValueError:
         return False
-    if found is None or found == "":
+    if found is None or (found == "" and one.kind != "symbol"):  # an empty symbol is another one, and not left out
         return False
     if one.kind == "address":  # it may be abridged
         return is_address(found) and found.lower() != asked.lower()

@@ -95,7 +95,7 @@ VAULT_USER = Endpoint(
 )
 
 
-class VaultPoint(Row, identity=("timestamp",), time="timestamp", source=L):
+class VaultPoint(Row, identity=("timestamp",), unique=False, time="timestamp", source=L):
     """The value of a vault at one time."""
 
     time: Ms | None = optional("timestamp", "time of the value")
