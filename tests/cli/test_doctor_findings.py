@@ -19,6 +19,8 @@ from toolkit.__main__ import build_parser, main
 from toolkit.cli import doctor
 from toolkit.cli.doctor import Finding
 from toolkit.extras import install_line
+from toolkit.protocol.reads.door import seen
+from toolkit.protocol.reads.info.accounts import AccountAgent
 
 FUNDED: dict[str, Any] = {"product_meta": META, "wallet": [{"equity": "12.5"}, {"equity": "1000"}]}
 ACTIVE = {"status": 1, "agentName": "bot", "masterAddress": MASTER, "expiresAt": NOW + 9 * doctor.DAY_MS}
@@ -212,7 +214,8 @@ def test_an_approval_is_reported_with_its_name_its_master_and_its_end(
 )
 def test_an_approval_that_ends_within_a_day_is_a_warning(left_ms: int, state: str, text: str) -> None:
     at: Any = SimpleNamespace(_runtime=SimpleNamespace(now=lambda: NOW), wallet=None)
-    row = {**ACTIVE, "expiresAt": str(NOW + left_ms)}
+    row = seen(AccountAgent, {**ACTIVE, "expiresAt": str(NOW + left_ms)})
+    assert row is not None
     assert doctor._approval(at, row) == Finding("agent", state, text, "" if state == "ok" else WITH_MASTER)
 
 

@@ -24,12 +24,13 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, approvals_of, fetch_rows, known, read_typed
+from ..client.reads.reading import PATH, approvals_of, fetch_rows, known
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
-from ..protocol.reads.info.accounts import WALLET_BALANCES, AccountAgent
+from ..protocol.reads.door import legible
+from ..protocol.reads.info.accounts import WALLET_BALANCES, AccountAgent, AccountWallet
 from . import wrapped
 
 if TYPE_CHECKING:
@@ -491,5 +492,6 @@ def _account(session: Session) -> Iterator[Finding]:
 
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
-    rows = session._driver.run(read_typed(WALLET_BALANCES, session._delivery.retry, account=address))
+    given = session._driver.run(fetch_rows(WALLET_BALANCES.name, session._delivery.retry, account=address))
+    rows = legible(AccountWallet, given, WALLET_BALANCES.path)
     return sum((known(row.equity, row, "equity") for row in rows), Decimal(0))
