@@ -22,7 +22,6 @@ BASE = {
     "returns",
     "environments",
     "numerals",
-    "product_rows",
     "products",
     "checks",
     "margin",
@@ -42,10 +41,9 @@ MAY_IMPORT = {
     "returns": set(),
     "numerals": {"errors", "tracebacks"},
     "environments": {"errors"},
-    "product_rows": {"errors", "numerals"},
-    "products": {"errors", "numerals", "product_rows"},
+    "products": {"errors", "numerals", "protocol"},
     "checks": {"errors", "numerals", "products", "protocol"},
-    "margin": {"errors", "funding", "numerals"},
+    "margin": {"errors", "funding", "numerals", "protocol"},
     "funding": {"errors", "numerals"},
     "ethereum": {"errors"},
     "protocol": {"errors", "environments", "ethereum", "numerals", "suggestions"},
@@ -353,7 +351,7 @@ def test_the_core_of_the_venue_does_no_input_or_output_and_knows_no_clock() -> N
             assert not used, f"{name} imports {sorted(used)}"
 
 
-ANY_ELSEWHERE = {"client", "protocol", "orders", "checks", "products", "product_rows"}
+ANY_ELSEWHERE = {"client", "protocol", "orders", "checks", "products"}
 """Rooms whose wire names and forms are being typed: they are not counted yet."""
 MOST_ANY = 0.0185
 """Greatest share of parameters that are Any itself: a foreign library's values, and keywords that are passed on."""

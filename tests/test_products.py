@@ -23,9 +23,9 @@ from toolkit.errors import CheckFailed, DataWarning, InputError, UnknownProduct
 from toolkit.following import follow
 from toolkit.limits import Limits
 from toolkit.margin import maintenance_margin
-from toolkit.product_rows import CHECKS
-from toolkit.product_rows import META as FIELDS
 from toolkit.products import ProductTable, VenueProduct
+from toolkit.protocol.reads.product_rows import CHECKS
+from toolkit.protocol.reads.product_rows import META as FIELDS
 from toolkit.research import Strategy, backtest, live
 from toolkit.testing import venue  # a fixture
 from toolkit.venue.local import LocalVenue

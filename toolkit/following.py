@@ -17,6 +17,7 @@ from .errors import InputError, StaleData, ToolkitError
 from .numerals import Span, milliseconds, moment
 from .orders import Order
 from .products import MICRO, Product
+from .protocol.orders.names import OrderField
 from .venue.local import LocalVenue
 from .venue.model.genesis import Genesis, completed_row, usual_row
 from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
@@ -380,10 +381,10 @@ class Following:
                 self.notes.append(f"the order {text} was not copied: {row['symbol']} is not followed")
                 continue
             item = _item(row, product)
-            if item.get("parentOrdId") in filled:
+            if item.get(OrderField.PARENT) in filled:
                 # a copy of its main order has opened nothing yet, so that the exit would wait for it
                 self.notes.append(f"the order {text} was copied without the order that it belongs to")
-                del item["parentOrdId"]
+                del item[OrderField.PARENT]
             items.append(item)
             shown.append(text)
         for text, refusal in zip(shown, self.venue.control.copy_orders(str(session.account), items), strict=True):
@@ -422,7 +423,7 @@ def _item(row: Mapping[Hashable, Any], product: Product) -> dict[str, Any]:
         trigger_by=row["trigger_type"] if trigger else None,
         conditional=conditional,
     )
-    return {**made.to_item(product), "ordId": int(row["order_id"])}
+    return {**made.to_item(product), OrderField.ORDER_ID.value: int(row["order_id"])}
 
 
 def _whole(amount: object, size: Decimal) -> int:

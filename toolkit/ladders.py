@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from .errors import InputError
-from .product_rows import ProductRule
 from .products import Amount, Direction, Product, exact
+from .protocol.reads.product_rows import ProductRule
 
 
 @dataclass(frozen=True, slots=True, repr=False)

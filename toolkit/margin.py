@@ -39,6 +39,7 @@ from .funding import (
     premium,
 )
 from .numerals import Number, exactly, not_a, read_amount, read_decimal, read_positive, read_rows, read_side
+from .protocol.reads.product_rows import TIER
 
 __all__ = ["Deleveraging", "Number", "Tier", "adl_order", "adl_score", "effective_leverage", "read_tiers", "tier_of"]
 __all__ += ["bankruptcy_price", "deductions", "initial_margin", "liquidation_price", "liquidation_price_hedged"]
@@ -538,8 +539,8 @@ def _tier(row: object, field: str) -> Tier:
 
 def _tier_fields(row: object, field: str) -> tuple[Any, Any, Any]:
     if isinstance(row, Mapping):
-        if "minimumValue" in row:
-            return row["minimumValue"], row.get("maintainMarginRatio"), row.get("maxLeverage")
+        if TIER["floor"] in row:
+            return row[TIER["floor"]], row.get(TIER["maintenance_rate"]), row.get(TIER["max_leverage"])
         if "floor" in row:
             return row["floor"], row.get("mmr"), row.get("max_leverage")
     elif isinstance(row, tuple | list):

@@ -21,10 +21,10 @@ from .errors import CheckFailed, InputError
 from .guards import no_keys
 from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
-from .product_rows import ProductRule
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 from .protocol.orders.items import OrderItem
 from .protocol.orders.names import ActionType, ConditionalType, ReduceOnly, Side, TimeInForce, TriggerBy
+from .protocol.reads.product_rows import ProductRule
 from .suggestions import meant
 
 if TYPE_CHECKING:

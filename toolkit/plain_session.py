@@ -29,6 +29,7 @@ from .client.reads.reading import Catalogue
 from .environments import LOCAL, Environment
 from .guards import no_keys
 from .limits import Limits
+from .protocol.reads.channel import ACCOUNT
 from .secrecy import Secret
 from .wallet import Wallet
 
@@ -188,7 +189,7 @@ class Session(session_methods.SessionMethods):
         """Take an update of the feed: it shows the venue's time, and may settle what was submitted."""
         if self._clock is not None and event.timestamp_ms is not None:
             self._clock.follow(event.timestamp_ms)
-        owner = event.topic.fields.get("userAddress")
+        owner = event.topic.fields.get(ACCOUNT.name)
         if owner is not None and event.kind == "incremental":
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self._runtime.now())
 

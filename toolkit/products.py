@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from .errors import InputError, UnknownProduct
 from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, read_amount, read_positive, shown
-from .product_rows import (
+from .protocol.reads.product_rows import (
     CHECKS,
     META,
     OPTIONAL_RULE,
@@ -26,6 +26,7 @@ from .product_rows import (
     TIER_LEVERAGE,
     TIERS,
     Tell,
+    checksum_of,
     key_of,
     margin_tables,
     on_wire,
@@ -35,7 +36,7 @@ from .product_rows import (
     unread,
     warned,
 )
-from .product_rows import ProductRule as ProductRule
+from .protocol.reads.product_rows import ProductRule as ProductRule
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -497,7 +498,7 @@ class Product:
         """
         known = {wire: on_wire(getattr(self, name)) for name, (wire, _) in META.items()}
         row = {wire: value for wire, value in known.items() if value is not None and wire != TIERS}
-        row |= {"code": str(self.code), "listStatus": "listed"}
+        row |= {"code": str(self.code), META["list_status"][0]: "listed"}
         if self.tiers is not None:
             number = row[TIERS] = 1000 + self.code
             rows = ({wire: on_wire(getattr(tier, name)) for name, wire in TIER.items()} for tier in self.tiers)
@@ -776,8 +777,7 @@ class ProductTable(Mapping[str, Product]):
                 product = replace(product, tiers=_tiers_of(product.symbol, number, tables, tell))
             understood = {wire: on_wire(getattr(product, name)) for name, (wire, _) in META.items() if wire in row}
             found.append((product, {**row, **understood}))
-        checksum = meta.get("md5Checksum") if isinstance(meta, Mapping) else None
-        return cls([product for product, _ in found], str(checksum or ""), [row for _, row in found])
+        return cls([product for product, _ in found], checksum_of(meta), [row for _, row in found])
 
     def missing(self, told: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
         """Return the fields that the venue does not send, by their names on the wire → the symbols without them.

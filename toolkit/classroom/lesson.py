@@ -8,9 +8,14 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from ..environments import TESTNET_CHAIN
 from ..errors import InputError, VenueError
+from ..protocol.orders.approvals import agent_approval
+from ..protocol.orders.items import OrderItem
+from ..protocol.orders.names import ActionType, Side
+from ..protocol.orders.order_actions import CancelAll, OrderAction
 from ..suggestions import check_known
 from ..venue.api.admission import OPTIONAL
 from ..venue.api.gateway import Answer, Hooks, Incoming, http_error
@@ -22,16 +27,23 @@ from ..venue.model.constants import HEDGE
 from . import class_results as results
 from .roster import Roster, Student
 
-TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
+TRADING = (
+    ActionType.PLACE, ActionType.REPLACE, ActionType.BRACKET, ActionType.BUILDER, ActionType.BUILDER_BRACKET,
+)  # fmt: skip
 """Actions that are switched off while trading is frozen. Orders can still be cancelled."""
-PROGRAMS = {
-    "faucet": ("faucetClaim",),
-    "builders": ("registerBuilder", "approveAgentToBuilder", "placeBuilderOrder", "placeBuilderBracketOrder"),
-    "referrals": ("bindReferral",),
-    "vaults": ("vaultDeposit", "vaultCreate", "vaultUpdateOwner", "vaultCreateSubVault", "vaultRebalance"),
-    "withdrawals": ("withdraw",),
-    "transfers": ("usdSend",),
-}
+PROGRAMS: dict[str, tuple[str, ...]] = {
+    "faucet": (ActionType.CLAIM,),
+    "builders": (
+        ActionType.REGISTER_BUILDER, ActionType.APPROVE_BUILDER, ActionType.BUILDER, ActionType.BUILDER_BRACKET,
+    ),
+    "referrals": (ActionType.BIND_REFERRAL,),
+    "vaults": (
+        ActionType.VAULT_DEPOSIT, ActionType.VAULT_CREATE, ActionType.VAULT_OWNER, ActionType.VAULT_PART,
+        ActionType.VAULT_REBALANCE,
+    ),
+    "withdrawals": (ActionType.WITHDRAW,),
+    "transfers": (ActionType.SEND,),
+}  # fmt: skip
 """Programs that are off when a class begins: they give new accounts, or money that no trade earned."""
 JOIN_PATH = "/join/"
 CACHED_SECONDS = 1.0
@@ -188,13 +200,7 @@ class Lesson:
     def _approve(self) -> None:
         """Approve every agent, so that a student can trade immediately."""
         for student in self.roster.students:
-            action = {
-                "type": "approveAgent",
-                "agentAddress": student.agent.address,
-                "agentName": "class",
-                "validitySeconds": 365 * 24 * 3600,
-                "dexChain": "Testnet",
-            }
+            action = agent_approval(TESTNET_CHAIN, student.agent.address, "class", 365 * 24 * 3600)
             self.venue_of(student).control.act(student.address, action)  # refused where a journal has it already
 
     def venue_of(self, student: Student) -> LocalVenue:
@@ -413,22 +419,14 @@ class Lesson:
         for product in venue.host.core.products.values():
             # cancelAll cancels one of the two kinds at a time.
             for waiting in (False, True):
-                cancel = {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}
-                venue.control.act(address, cancel)
+                venue.control.act(address, CancelAll(product.code, waiting).to_wire())
             position = account.positions.get(product.code)
-            for leg, side, hedge in (
-                (position.long, "SELL", "SELL_CLOSE_HEDGE"), (position.short, "BUY", "BUY_CLOSE_HEDGE"),
-            ) if position else ():  # fmt: skip
+            hedge = "_CLOSE_HEDGE" if account.position_mode == HEDGE else ""
+            for leg, side in ((position.long, "SELL"), (position.short, "BUY")) if position else ():
                 if leg.size:
-                    order = {
-                        "symbolCode": product.code,
-                        "ordType": "MARKET",
-                        "ordPx": "0",
-                        "timeInForce": "IOC",
-                        "ordQty": product.quantity_text(leg.size),
-                        "ordSide": hedge if account.position_mode == HEDGE else side,
-                    }
-                    venue.control.act(address, {"type": "placeOrder", "orders": [order]})
+                    size = product.quantity_text(leg.size)
+                    order = OrderItem(product.code, "0", size, "MARKET", cast(Side, side + hedge), "IOC")
+                    venue.control.act(address, OrderAction(ActionType.PLACE, (order,)).to_wire())
         if held := [code for code, each in account.positions.items() if each.long.size or each.short.size]:
             symbols = ", ".join(venue.host.core.products[code].symbol for code in held)
             return f"the position in {symbols} found no taker"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .. import errors
@@ -24,11 +24,12 @@ from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
 from ..client.io.nonce_sources import data_directory, state_directory
 from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, approvals_of, fetch_rows, known_amount
+from ..client.reads.reading import PATH, approvals_of, fetch_rows, known, read_typed
 from ..environments import FURTHER_ADDRESSES
 from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
+from ..protocol.reads.info.accounts import WALLET_BALANCES, AccountAgent
 from . import wrapped
 
 if TYPE_CHECKING:
@@ -423,7 +424,7 @@ def _agent(session: Session) -> Iterator[Finding]:
     if agent is None:
         return
     try:
-        query = {"userAddr": agent, "role": "AGENT", "pageSize": "500"}
+        query = {"account": agent, "role": "AGENT", "page_size": "500"}
         rows = session._driver.run(fetch_rows("agents", session._delivery.retry, **query))
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
@@ -442,9 +443,10 @@ def _agent(session: Session) -> Iterator[Finding]:
         yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
 
 
-def _approval(session: Session, row: Mapping[str, Any]) -> Finding:
-    expires, left_ms = int(row.get("expiresAt") or 0), int(row.get("expiresAt") or 0) - session._runtime.now()
-    text = f"approved as {row.get('agentName')!r} by {row.get('masterAddress')}"
+def _approval(session: Session, row: AccountAgent) -> Finding:
+    expires = row.expires_at or 0
+    left_ms = expires - session._runtime.now()
+    text = f"approved as {row.name!r} by {row.master}"
     if not expires:
         return Finding("agent", "ok", text)
     until = datetime.fromtimestamp(expires / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -489,5 +491,5 @@ def _account(session: Session) -> Iterator[Finding]:
 
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
-    rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
-    return sum((known_amount(row, "equity", "AccountWallet") for row in rows), Decimal(0))
+    rows = session._driver.run(read_typed(WALLET_BALANCES, session._delivery.retry, account=address))
+    return sum((known(row.equity, row, "equity") for row in rows), Decimal(0))

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..environments import PRESETS
 from ..protocol import envelope, signing
+from ..protocol.orders.names import ActionField
 from . import add_environment, answer_lines
 
 
@@ -54,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
             key=key,
             chain=chain,
             nonce=document["nonce"],
-            expiry_after=document.get("expiryAfter"),
-            vault_address=document.get("vaultAddress"),
+            expiry_after=document.get(ActionField.EXPIRY),
+            vault_address=document.get(ActionField.VAULT),
         )
 
     return answer_lines(answer)

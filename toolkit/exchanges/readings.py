@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..products import Product
+from ..protocol.reads.product_rows import META, TIERS
 from ..venue.lab.player import fit_row, listed_symbol
 from ..venue.model.genesis import Genesis
 
@@ -48,12 +49,12 @@ def product_of(market: Mapping[str, Any], precision_mode: int, as_symbol: str | 
         known = tuple(str(row["symbol"]) for row in genesis.products)
         text = f"as_symbol {named!r} is not a product of the local venue, which lists {', '.join(known)}"
         raise InputError(text, field="as_symbol", rule="listed", value=named, nearest=known)
-    tick, step = Decimal(row["tickSize"]), Decimal(row["stepSize"])
+    tick, step = (Decimal(row[META[name][0]]) for name in ("tick_size", "step_size"))
     precision = market.get("precision") or {}
     tick = _size(precision.get("price"), precision_mode) or tick
     step = (_size(precision.get("amount"), precision_mode) or step) * contract_size(market)
     fit_row(row, tick, step)
-    return Product.from_row(row, genesis.margin_tables[int(row["marginTableId"])])
+    return Product.from_row(row, genesis.margin_tables[int(row[TIERS])])
 
 
 def _size(precision: Any, mode: int) -> Decimal | None:

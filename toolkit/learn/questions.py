@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolkitError
+from ..protocol.orders.names import ActionField, OrderField
 from .answers import Question, as_number, shown
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def _signed_later(answer: object, action: Mapping[str, Any], nonce: int, agent: 
         return "a signed request is a dictionary with action, nonce, expiryAfter and signature"
     if answer.get("action") != action or answer.get("nonce") != nonce:
         return "it is another action, or has another nonce, than the one above"
-    if answer.get("expiryAfter") != nonce + 60_000:
-        return f"expiryAfter is {answer.get('expiryAfter')}. A minute has 60,000 ms"
+    if (expiry := answer.get(ActionField.EXPIRY)) != nonce + 60_000:
+        return f"{ActionField.EXPIRY} is {expiry}. A minute has 60,000 ms"
     try:
         signer = signing.recover(answer, chain)
     except (ToolkitError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -61,7 +62,7 @@ def _same_digest(answer: object, action: Mapping[str, Any], steps: Explained, no
 
     if not isinstance(answer, str):
         return "the answer must be a text, as it is written in the request"
-    changed = {**action, "orders": [{**action["orders"][0], "ordPx": answer}]}
+    changed = {**action, "orders": [{**action["orders"][0], OrderField.PRICE.value: answer}]}
     try:
         same = signing.digest(chain, changed, nonce) == steps.digest
     except ToolkitError as error:

@@ -22,6 +22,8 @@ from toolkit.client.limits.stopping import ROUNDS
 from toolkit.client.orders.intents import IntentState
 from toolkit.errors import LimitReached, OutcomeUnknown, TimedOut, ToolkitError
 from toolkit.protocol.orders.order_actions import OrderAction
+from toolkit.protocol.reads.door import seen
+from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -513,12 +515,13 @@ def test_whose_orders_an_action_places_and_which_one_a_replacement_names(s: Sess
     assert order_limits._owned_by(sent) == mine
     assert order_limits._owned_by(replace(sent, vault_address=vault)) == vault.lower()
     assert order_limits._owned_by(replace(sent, payload={"builder": "0x1"})) == sent.signer.lower() != mine
-    row = {"ordId": 5, "clOrdId": "7"}
+    row = seen(OrderState, {"ordId": 5, "clOrdId": "7"})
+    assert row is not None
     for replaced, named in (
-        ({"ordId": "5", "clOrdId": "8"}, True),
-        ({"ordId": "6", "clOrdId": "7"}, False),
-        ({"clOrdId": "7"}, True),
-        ({"ordId": 0, "clOrdId": "8"}, False),
+        ({"ordId": 5, "clOrdId": 8}, True),
+        ({"ordId": 6, "clOrdId": 7}, False),
+        ({"clOrdId": 7}, True),
+        ({"ordId": 0, "clOrdId": 8}, False),
         ({}, False),
     ):
         assert order_limits._names(OrderAction.recall({"type": "replaceOrder", **replaced}), row) is named

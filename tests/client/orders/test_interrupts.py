@@ -147,7 +147,7 @@ def test_a_killed_process_leaves_a_ledger_that_the_next_one_settles(tmp_path: Pa
                     receipt.wait(lambda made: made.state not in OPEN)
                 (intent,) = s._delivery.ledger.all()
                 assert intent.settled
-                query = {"userAddr": s.account or "", "clientOrderId": str(intent.client_ids[0])}
+                query = {"account": s.account or "", "client_order_id": str(intent.client_ids[0])}
                 rows = s._driver.run(fetch_rows("order_states", NO_RETRY, **query))
                 assert len(rows) == (1 if intent.state is IntentState.ACCEPTED else 0), deadly
                 assert (intent.state is IntentState.ACCEPTED) == (deadly >= 3)

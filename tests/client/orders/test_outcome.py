@@ -404,7 +404,7 @@ def test_a_request_of_one_order_has_its_result_too() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- what the feed tells
-NEWS = {"userAddr": INTENT.account, "clOrdId": 5000, "ordId": 7, "side": "1", "execStatus": "NEW"}
+NEWS = {"userAddr": INTENT.account, "clOrdId": 5000, "ordId": 7, "ordSide": "1", "execStatus": "NEW"}
 ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash": HASH, "txCode": 0}
 
 
@@ -418,13 +418,13 @@ ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash
         (BUY, [NEWS | {"execStatus": "REJECTED"}], [(5000, 7, 1, "REJECTED")]),
         (BUY, [NEWS | {"execStatus": "CANCELED"}], None),  # perhaps that of an earlier order
         (BUY, [NEWS | {"execStatus": "CANCELED", "ordId": 6}, NEWS], [(5000, 7, 0, "success")]),
-        (BUY, [NEWS | {"side": "2"}], None),
+        (BUY, [NEWS | {"ordSide": "2"}], None),
         (BUY, [NEWS | {"clOrdId": 5001}], None),
         (BUY, [NEWS | {"userAddr": "0xother"}], None),
         (BUY, [NEWS | {"userAddr": None}], None),
         (BUY, [], None),
         (PAIR, [NEWS], None),
-        (PAIR, [NEWS, NEWS | {"clOrdId": 5001, "side": "2"}], [(5000, 7, 0, "success"), (5001, 7, 0, "success")]),
+        (PAIR, [NEWS, NEWS | {"clOrdId": 5001, "ordSide": "2"}], [(5000, 7, 0, "success"), (5001, 7, 0, "success")]),
         (LEVERAGE, [NEWS], None),
         (replace(PAIR, action="cancelAll", payload={}, client_ids=()), [NEWS], None),
     ],

@@ -19,12 +19,11 @@ from toolkit.client.orders.receipts import (
     ItemResult,
     Receipt,
     expects_immediate_end,
-    parse_id,
-    parse_tx_code,
     receipt,
     words,
 )
 from toolkit.errors import InputError
+from toolkit.protocol.reads.action_results import ItemAnswer
 
 ITEM = {"symbolCode": "3", "ordQty": "2", "timeInForce": "GTC"}
 GOOD, BAD = ItemResult(5000, 7, 0, "success"), ItemResult(5001, None, 7, "no margin")
@@ -174,7 +173,8 @@ def test_what_became_of_an_order_in_words(row: dict[str, Any], text: str) -> Non
     ],
 )
 def test_codes_and_ids_are_numbers_or_their_text(value: Any, code: int, id: int | None) -> None:
-    assert (parse_tx_code(value), parse_id(value)) == (code, id)
+    answer = ItemAnswer.read({"txCode": value, "ordId": value})
+    assert (answer.code or 0, answer.order_id) == (code, id)
 
 
 PAIR = placed("BUY", "SELL")

@@ -24,7 +24,7 @@ HASTY = Retry(attempts=3, base=0.0, longest=0.0)
 
 
 def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
-    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=s.account or "", orderId=str(receipt.order_id)))
+    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, account=s.account or "", order_id=str(receipt.order_id)))
     return str(rows[0]["status"])
 
 
@@ -67,7 +67,7 @@ def test_on_the_real_venue_no_fault_leaves_a_doubt(
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
     assert len(set(transport.bodies)) == 1
-    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER))
+    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, account=MASTER))
     assert len(rows) == 1
 
 

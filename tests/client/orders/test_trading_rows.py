@@ -16,6 +16,7 @@ from tests.client.rows import whole
 from toolkit.client.orders.trading import TradingFlows, _closing_orders
 from toolkit.errors import BadAnswer, InputError, WalletError
 from toolkit.products import ProductTable
+from toolkit.protocol.reads.door import seen
 from toolkit.protocol.reads.info.positions import Position
 
 BTC = ProductTable.from_meta(META)["BTCUSDC"]
@@ -54,7 +55,9 @@ class Rows(FakeVenue):
     ],
 )
 def test_each_leg_of_a_position_is_closed(row: dict[str, str], price: Any, closing: list[Any]) -> None:
-    made = _closing_orders(BTC, row, price, {"slippage": None, "tif": None})
+    held = seen(Position, {"longSize": "0", "shortSize": "0"} | row)
+    assert held is not None
+    made = _closing_orders(BTC, held, price, {"slippage": None, "tif": None})
     items = [order.to_item(BTC) for order in made]
     assert [(item["ordSide"], item["ordQty"].rstrip("0"), item["ordType"]) for item in items] == closing
     for item in items:

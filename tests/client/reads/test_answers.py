@@ -69,7 +69,7 @@ def test_an_answer_that_is_no_complete_success_is_read_whole() -> None:
 )
 def test_rows_are_those_of_the_shape_of_the_answer(name: str, data: Any, expected: list[Any]) -> None:
     world = World(**{name: data})
-    assert world.run(fetch_rows(name, Retry(attempts=1), userAddr=USER)) == expected
+    assert world.run(fetch_rows(name, Retry(attempts=1), account=USER)) == expected
     assert [one.query for one in world.sent] == [(("userAddr", USER),)]
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.client.fake import BTC, META
+from tests.client.rows import value_of
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply, Runtime
 from toolkit.client.io.rate_limits import RateLimiter
 from toolkit.client.io.transport import Retry
@@ -30,7 +31,10 @@ from toolkit.client.reads.reading import (
 from toolkit.environments import LOCAL, TESTNET
 from toolkit.errors import DataWarning, InputError, MalformedRequest, TimedOut, UnknownProduct
 from toolkit.progress import Progress
+from toolkit.protocol.reads.door import seen
 from toolkit.protocol.reads.endpoint import MAX_TIME
+from toolkit.protocol.reads.info.orders import OrderState
+from toolkit.protocol.reads.info.positions import Position
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 NOW = 1_767_225_600_000
@@ -201,17 +205,20 @@ def test_a_read_continues_with_the_same_words_and_only_the_last_ones_are_kept() 
     assert world.run(world.reader.resumable("fills", {}, NOW - 1, NOW, False)).done
 
 
+ORDER = {one.wire: value_of(one) for one in OrderState.declared.needed} | {"filledQty": "0"}
+
+
 def test_open_orders_are_those_of_every_open_status_by_number() -> None:
     rows = {"NEW": ["7"], "PARTIALLY_FILLED": ["8"], "UNTRIGGERED": []}
 
     def answer(query: dict[str, str]) -> Any:
         known = {"1": "NEW", "2": "PARTIALLY_FILLED"}.get(query["status"], query["status"])
-        found = [{"ordId": one, "blockTime": NOW} for one in rows.get(known, [])]
+        found = [{**ORDER, "ordId": one, "blockTime": NOW} for one in rows.get(known, [])]
         return {"total": len(found), "items": found}
 
     world = World(order_states=answer)
     found = world.run(world.reader.open_orders(USER))
-    assert {number: row["ordId"] for number, (_, row) in found.items()} == {7: "7", 8: "8"}
+    assert {number: row.order_id for number, (_, row) in found.items()} == {7: 7, 8: 8}
     assert all("symbol" not in dict(fetch.query) for fetch in world.sent)
     world.run(world.reader.open_orders(USER, 2))
     assert {dict(fetch.query)["symbol"] for fetch in world.sent} == {"2"}
@@ -258,9 +265,12 @@ def test_a_product_list_is_as_it_came_where_every_row_can_be_read() -> None:
 
 def test_short_helpers_of_rows() -> None:
     assert (amount({"x": "1.50"}, "x"), amount({"x": None}, "x"), amount({}, "x")) == (pytest.approx(1.5), 0, 0)
-    assert [is_hedged({"positionMode": mode}) for mode in ("HEDGE", "hedge", 2, "2", "ONE_WAY", 1, None, "x")] == [
-        *(True, True, True, True, False, False, False, False),
-    ]
+    for mode, hedged in zip(
+        ("HEDGE", "hedge", 2, "2", "ONE_WAY", 1, None, "x"), (True, True, True, True) + (False,) * 4, strict=True
+    ):
+        position = seen(Position, {"positionMode": mode})
+        assert position is not None
+        assert is_hedged(position) is hedged
 
 
 # Pages.

@@ -33,6 +33,7 @@ from ...errors import (
     exchange_error,
 )
 from ...protocol import jsontext
+from ...protocol.reads.endpoint import rows_of_query
 from ...secrecy import Secret
 from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
 from .read_budget import BUDGET, ReadBudget
@@ -257,25 +258,6 @@ def describe_clock_skew(skew_ms: int) -> str:
     return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
 
 
-def asked_rows(fetch: Fetch) -> int | None:
-    """Return how many rows a query asks for, None where it sets no limit.
-
-    Parameters
-    ----------
-    fetch : Fetch
-        Request of a query.
-    """
-    asked = dict(fetch.query)
-    try:
-        if {"startTime", "endTime", "interval"} <= asked.keys():
-            first, last, seconds = (int(asked[name]) for name in ("startTime", "endTime", "interval"))
-            # Both ends of a window are included, and candles start at multiples of their length.
-            return (last - first) // (1000 * seconds) + 2
-        return next((int(asked[name]) for name in ("pageSize", "size", "limit") if name in asked), None)
-    except (ValueError, ArithmeticError):
-        return None
-
-
 def check_rows(fetch: Fetch, body: bytes) -> None:
     """Check that an answer has no more rows than the query asked for. For long lists the limit in bytes is enough.
 
@@ -291,7 +273,7 @@ def check_rows(fetch: Fetch, body: bytes) -> None:
     BadAnswer
         For more rows.
     """
-    most = asked_rows(fetch)
+    most = rows_of_query(fetch.query)
     if most is not None and most <= COUNTED_ROWS and (count := jsontext.count_rows(body)) > most:
         what = f"GET {fetch.path}: the answer has {count} rows, more than the {most} of the request, so it is not taken"
         raise BadAnswer(what, status=200)
@@ -573,7 +555,9 @@ class _Attempt:
             self.arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
         self.deadline = time.monotonic() + self.seconds
         of_venue = fetch.path.startswith(("/info/", EXCHANGE_PATH))
-        self._longest = min(MAX_BODY, PAGE_BODY + ROW_BODY * (asked_rows(fetch) or 0)) if of_venue else MAX_BODY
+        self._longest = (
+            min(MAX_BODY, PAGE_BODY + ROW_BODY * (rows_of_query(fetch.query) or 0)) if of_venue else MAX_BODY
+        )
         self._body = bytearray()
         self._inflate: Any = None
         self._status = 0

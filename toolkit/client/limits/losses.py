@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from ...protocol.reads.door import typed_rows
+from ...protocol.reads.info.accounts import WALLET_BALANCES, LedgerEntry
 from ...returns import CAPITAL_FLOWS
 from ..io.flow import Flow
 from ..orders.intents import Ledger
 from ..orders.pretrade import PreTradeChecks
-from ..reads.reading import Reader, amount, known_amount, read_rows
+from ..reads.reading import Reader, known, read_typed
 
 DAY_MS = 86_400_000
 
@@ -88,17 +90,18 @@ class Losses:
         stored = self.ledger.notes().get(self.key)
         day, _, kept = (stored or "").partition(" ")
         begun = Base.load(kept) if kept and int(day) == now // DAY_MS else None
-        rows = yield from read_rows("wallet_balances", self.checks.retry, userAddr=owner)
-        equity = sum((known_amount(row, "equity", "AccountWallet") for row in rows), Decimal(0))
+        wallets = yield from read_typed(WALLET_BALANCES, self.checks.retry, account=owner)
+        equity = sum((known(row.equity, row, "equity") for row in wallets), Decimal(0))
         # One read of transfers for both bases, from the earlier of them on.
         since = min(base.time_ms if base else now for base in (self._first, begun))
         read = yield from self.reader().all_rows("ledger", {"account": owner}, since)
-        flows = [row for row in read.rows.values() if str(row.get("bizType")) in CAPITAL_FLOWS]
+        entries = typed_rows(LedgerEntry, list(read.rows.values()), read.endpoint.path)
+        flows = [row for row in entries if row.kind in CAPITAL_FLOWS]
 
         def moved(from_ms: int) -> Decimal:
             # From that millisecond on, as its own transfers are subtracted again as `base.moved`.
-            times = (row for row in flows if int(row["blockTime"]) >= from_ms)
-            return sum((amount(row, "amount") for row in times), Decimal(0))
+            later = (row for row in flows if known(row.time, row, "time") >= from_ms)
+            return sum((known(row.amount, row, "amount") for row in later), Decimal(0))
 
         present = Base(now, equity, moved(now))
         self._first = self._first or present

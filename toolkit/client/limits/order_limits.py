@@ -18,18 +18,21 @@ from decimal import Decimal
 from itertools import count
 from typing import cast
 
+from ...client.reads.reading import read_typed
 from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
-from ...protocol.enums import ENUMS
+from ...protocol.enums import ReduceOnly
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, Side
 from ...protocol.orders.order_actions import AnyAction, OrderAction
+from ...protocol.reads.info.orders import OrderState
+from ...protocol.reads.info.positions import POSITIONS
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
 from ..orders.pretrade import PreTradeChecks
-from ..reads.reading import Reader, Row, amount, is_hedged, read_rows
+from ..reads.reading import Reader, is_hedged
 from .losses import Losses
 
 
@@ -216,11 +219,11 @@ class OrderLimits:
 
         rest(reserved)
         # An order that is open as it was requested, or replaced, counts with what is left of it.
-        known = {str(row.get("clOrdId")): row for row in rows}
+        known = {row.client_order_id: row for row in rows}
 
         def is_open(item: OrderItem) -> bool:
-            row = known.get(str(item.cl_ord_id))
-            return row is not None and is_same_order(row, item) and amount(row, "qty") == Decimal(item.quantity)
+            row = known.get(item.cl_ord_id)
+            return row is not None and is_same_order(row, item) and row.quantity == Decimal(item.quantity)
 
         sending = [item for one in intents for item in _items(one) if not item.reduces and not is_open(item)]
         rest((yield from self._orders(sending)))
@@ -228,12 +231,11 @@ class OrderLimits:
         for row in rows:
             if replaced is not None and _names(replaced, row):
                 # The new quantity holds what is filled already; that is in the position.
-                left = Decimal(orders[0].quantity) - amount(row, "filledQty")
+                left = Decimal(orders[0].quantity) - row.filled
                 orders = [replace(orders[0], quantity=f"{max(left, Decimal(0)):f}")]
-            elif str(row.get("reduceOnly") or "0") in ("0", "NONE"):
-                product = yield from self.checks.catalogue.find(int(row["symbol"]))
-                side = ENUMS["order_side"].text(row.get("side"))
-                rest([Order(product.symbol, cast(Side, side), str(row.get("leaveQty")))])
+            elif row.reduce_only in (None, ReduceOnly.NONE.name):
+                product = yield from self.checks.catalogue.find(int(row.symbol))
+                rest([Order(product.symbol, cast(Side, row.side), f"{row.remaining:f}")])
         prices: dict[str, Decimal] = {}
         # A product without a row takes the account's mode, which is one for all products.
         hedge = next((book.hedge for book in books.values()), None)  # the account's mode, of any of its rows
@@ -259,9 +261,9 @@ class OrderLimits:
     def _books(self, owner: str) -> Flow[dict[str, Book]]:
         """Return the positions by symbol. Without a row the account has traded nothing, so its mode is not known."""
         books: dict[str, Book] = {}
-        for row in (yield from read_rows("positions", self.checks.retry, userAddr=owner, includeZero="true")):
-            product = yield from self.checks.catalogue.find(int(row["symbolCode"]))
-            longs, shorts = (product.steps(abs(amount(row, name))) for name in ("longSize", "shortSize"))
+        for row in (yield from read_typed(POSITIONS, self.checks.retry, account=owner, include_zero="true")):
+            product = yield from self.checks.catalogue.find(int(row.symbol))
+            longs, shorts = (product.steps(abs(size)) for size in (row.long_size, row.short_size))
             books[product.symbol] = Book(product.step_size, is_hedged(row), longs, shorts, covers=False)
         return books
 
@@ -285,12 +287,12 @@ def _owned_by(intent: Intent) -> str:
     return (intent.vault_address or agent or intent.account).lower()
 
 
-def _names(replaced: OrderAction, row: Row) -> bool:
+def _names(replaced: OrderAction, row: OrderState) -> bool:
     """Return whether a replacement names this order: by the venue's id, else by the client id."""
     if replaced.order_id:
-        return str(replaced.order_id) == str(row.get("ordId"))
+        return replaced.order_id == row.order_id
     client_id = replaced.orders[0].cl_ord_id
-    return bool(client_id) and str(client_id) == str(row.get("clOrdId"))
+    return bool(client_id) and client_id == row.client_order_id
 
 
 def _price(prices: Mapping[str, Decimal], symbol: str) -> Decimal:

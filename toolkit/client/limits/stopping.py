@@ -15,16 +15,18 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...client.reads.reading import read_typed
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
-from ...protocol.enums import ENUMS
 from ...protocol.orders.names import ORDER_ACTIONS
+from ...protocol.reads.info.orders import OrderState
+from ...protocol.reads.info.positions import POSITIONS, Position
 from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..parent_orders.plan import RUNNING
-from ..reads.reading import Row, amount, is_hedged, read_rows
+from ..reads.reading import is_hedged
 from .order_limits import OrderLimits
 
 if TYPE_CHECKING:
@@ -262,7 +264,7 @@ class Stop:
 
     def _cancel(self, owner: str) -> Flow[None]:
         """Cancel until nothing is open and no request is on its way, for some rounds."""
-        seen: dict[int, tuple[str, Row]] = {}
+        seen: dict[int, tuple[str, OrderState]] = {}
         filled: dict[int, Decimal] = {}
         why = ""
         for attempt in range(ROUNDS):
@@ -287,9 +289,8 @@ class Stop:
         if left.missing:
             self._add("order", outcome="UNKNOWN", message=f"other orders may be open. {left.missing}")
         for number, (_, row) in (seen | left).items():
-            product = yield from self._session._catalogue.find(int(row["symbol"]))
-            side = ENUMS["order_side"].text(row.get("side")) or ""
-            quantity = amount(row, "leaveQty")
+            product = yield from self._session._catalogue.find(int(row.symbol))
+            side, quantity = row.side or "", row.remaining or Decimal(0)
             outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
             if left.missing and outcome == "ENDED":  # it may be among those that were not read
                 outcome, message = "UNKNOWN", "the list of open orders is not complete"
@@ -328,11 +329,11 @@ class Stop:
                 message = why.get((code, side), "the book did not take it") if self._flatten else "not flattened"
                 self._add("position", "", product.symbol, side, left, outcome="LEFT", message=message)
 
-    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Row]]]:
+    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Position]]]:
         """Return size and row of every leg, by product and side."""
         held = {}
-        for row in (yield from read_rows("positions", self._delivery.retry, userAddr=owner)):
-            for side, name in (("LONG", "longSize"), ("SHORT", "shortSize")):
-                if size := abs(amount(row, name)):
-                    held[int(row["symbolCode"]), side] = size, row
+        for row in (yield from read_typed(POSITIONS, self._delivery.retry, account=owner)):
+            for side, size in (("LONG", row.long_size), ("SHORT", abs(row.short_size))):
+                if size:
+                    held[int(row.symbol), side] = size, row
         return held

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ExchangeError, HttpStatus, InputError, NotServed, warn
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
+from ...protocol.orders.approvals import approved_builder
+from ...protocol.orders.names import ActionType
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, SessionPart, subflow, trading_flow
 from ..reads.derived_columns import records
@@ -234,8 +236,8 @@ class PermissionFlows(ActingPart):
         return rows, complete
 
     def _known_builders(self, given: Iterable[str]) -> list[str]:
-        asked = [one.payload for one in self._delivery.ledger.all() if one.action == "approveAgentToBuilder"]
-        recorded = [str(payload["builderAddress"]) for payload in asked]
+        asked = (one.payload for one in self._delivery.ledger.all() if one.action == ActionType.APPROVE_BUILDER)
+        recorded = map(approved_builder, asked)
         return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:

@@ -22,7 +22,7 @@ from ... import errors
 from ...environments import Environment
 from ...guards import check_process
 from ...protocol.actions import ACTIONS, Action, declaration, decode
-from ...protocol.orders.names import ActionType
+from ...protocol.orders.names import ActionField, ActionType
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction, as_written
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
@@ -707,5 +707,5 @@ def describe(payload: Mapping[str, Any]) -> str:
     payload : mapping
         The action in wire names.
     """
-    fields = ", ".join(f"{name} {value}" for name, value in payload.items() if name not in ("type", "dexChain"))
+    fields = ", ".join(f"{name} {value}" for name, value in payload.items() if name not in ("type", ActionField.CHAIN))
     return f"{payload.get('type')} {fields}".rstrip()

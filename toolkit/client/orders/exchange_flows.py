@@ -16,6 +16,8 @@ from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import DecimalText, Field, Items, Object
 from ...protocol.order_items import is_bracket
+from ...protocol.orders.approvals import agent_approval
+from ...protocol.orders.names import PLACED_REDUCE_ONLY, ActionField, ActionType, OrderField
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow
 from ..reads.reading import Catalogue
@@ -30,9 +32,9 @@ ZERO_ADDRESS = "0x" + "0" * 40
 AGENT_NAME = "toolkit"
 """Name that agents are approved under when the caller gives none."""
 
-_NAMES = {"vaultRebalance": {"from": "from_vault", "to": "to_vault"}}
+_NAMES: dict[str, dict[str, str]] = {ActionType.VAULT_REBALANCE: {"from": "from_vault", "to": "to_vault"}}
 """Action → the names of its arguments that are not those of the wire, in Python's spelling."""
-_PRODUCT_FIELD = "symbolCode"
+_PRODUCT_FIELD = OrderField.PRODUCT.value
 
 
 class ExchangeFlows(Suggesting):
@@ -110,8 +112,8 @@ class ExchangeFlows(Suggesting):
         >>> session.exchange.revoke_agent("toolkit").status
         'ACCEPTED'
         """
-        values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
-        return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
+        values = agent_approval(self._environment.chain, ZERO_ADDRESS, agent_name, 0)
+        return (yield from self._call(ACTIONS[ActionType.APPROVE_AGENT], values, {"expiry_after": expiry_after}))
 
     def _act(
         self,
@@ -134,12 +136,12 @@ class ExchangeFlows(Suggesting):
     def _call(self, action: Action, values: Mapping[str, Any], options: Mapping[str, Any]) -> Flow[Receipt]:
         payload: dict[str, Any] = {"type": action.type}
         for entry in action.fields:
-            if entry.name == "dexChain":
-                payload["dexChain"] = self._environment.chain.dex_chain
+            if entry.name == ActionField.CHAIN:
+                payload[entry.name] = self._environment.chain.dex_chain
             elif values.get(entry.name) is not None:
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
-        if action.type == "approveAgent" and "agentAddress" not in payload:
-            payload["agentAddress"] = self._own_agent()
+        if action.type == ActionType.APPROVE_AGENT and ActionField.AGENT not in payload:
+            payload[ActionField.AGENT.value] = self._own_agent()
         return (yield from self._calls.submit(payload, **options))
 
     def _own_agent(self) -> str:
@@ -154,7 +156,7 @@ class ExchangeFlows(Suggesting):
         rule = entry.rule
         if entry.name == _PRODUCT_FIELD and isinstance(value, str | Product):
             return (yield from self._catalogue.find(value)).code
-        if entry.name == "marginMode" and isinstance(value, str):
+        if entry.name == ActionField.MARGIN_MODE and isinstance(value, str):
             return value.upper()
         if isinstance(rule, DecimalText):
             return decimal_text(value, entry.name)
@@ -165,7 +167,7 @@ class ExchangeFlows(Suggesting):
         return value
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
-        reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
+        reduce_field = PLACED_REDUCE_ONLY if action.type == ActionType.PLACE else OrderField.REDUCE_ONLY.value
         several = isinstance(value, Iterable) and not isinstance(value, Mapping | str | bytes)
         given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
@@ -175,7 +177,7 @@ class ExchangeFlows(Suggesting):
                 raise InputError(what, field="orders", rule="bracket", value=value)
             given = list(given[0].legs)
         ladder = next((each for each in given if isinstance(each, Ladder)), None)
-        if ladder is not None and action.type != "placeOrder":
+        if ladder is not None and action.type != ActionType.PLACE:
             raise InputError(f"{action.method} takes no ladder", field="orders", rule="Order", value=ladder)
         if single and len(given) != 1:
             raise InputError(f"{action.method} takes one order, not {len(given)}", field="order", rule="one")
@@ -196,9 +198,9 @@ class ExchangeFlows(Suggesting):
         for item in given:
             if isinstance(item, Mapping):
                 item = dict(item)
-                if isinstance(item.get("symbolCode"), str) and not item["symbolCode"].isdigit():
-                    item["symbolCode"] = (yield from self._catalogue.find(item["symbolCode"])).code
-                for name in ("symbolCode", "clOrdId", "ordId"):
+                if isinstance(item.get(_PRODUCT_FIELD), str) and not item[_PRODUCT_FIELD].isdigit():
+                    item[_PRODUCT_FIELD] = (yield from self._catalogue.find(item[_PRODUCT_FIELD])).code
+                for name in (OrderField.PRODUCT, OrderField.CLIENT_ID, OrderField.ORDER_ID):
                     if isinstance(item.get(name), int) and not isinstance(item[name], bool):
                         item[name] = str(item[name])
             made.append(item)

@@ -18,13 +18,16 @@ from ...orders import Order
 from ...protocol.orders.items import CancelItem, OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, BUILDER_ACTIONS, ActionType, OrderField
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
+from ...protocol.reads.action_results import credited_address, parse_id
+from ...protocol.reads.door import legible, seen
+from ...protocol.reads.info.orders import ORDER_STATES, OrderState
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
 from .delivery import Delivery, Given
 from .intents import OPEN, IntentState
-from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, credited_address, is_same_order, owner_of
+from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
 from .receipts import (
     CANCELED,
     ENDED,
@@ -37,7 +40,6 @@ from .receipts import (
     Receipt,
     Unset,
     expects_immediate_end,
-    parse_id,
     receipt,
 )
 
@@ -62,8 +64,12 @@ BATCH = 50
 MARGIN_MS = 60_000
 """Ended orders are read from this long before the call, because clocks differ."""
 By = Literal["order_id", "cl_ord_id"]
-_NAMES: dict[By, tuple[str, str]] = {"order_id": ("orderId", "ordId"), "cl_ord_id": ("clientOrderId", "clOrdId")}
-"""Kind of an order's id → its names in queries and in rows."""
+_NAMES: dict[By, str] = {"order_id": "order_id", "cl_ord_id": "client_order_id"}
+"""Kind of an order's id → its name in queries and in rows."""
+
+
+[_ORDER_ID] = OrderState.declared.wires("order_id")
+_WIRE_NAMES = {param.name: wire for wire, param in ORDER_STATES.params.items()}
 
 
 class Cancelled(list[Receipt]):
@@ -156,7 +162,7 @@ class OrderCalls:
         owner, held = (yield from self._account()), Decimal(0)
         unsaid = "the venue does not say which address it credits"
         try:
-            rows = yield from fetch_rows("wallet_balances", NO_RETRY, userAddr=owner)
+            rows = yield from fetch_rows("wallet_balances", NO_RETRY, account=owner)
             held = sum((amount(row, "balance") for row in rows), held)
         except (errors.TransportError, errors.ExchangeError) as error:
             made.note = f"{unsaid}, and the wallet of {owner} could not be read: {error}"
@@ -211,29 +217,31 @@ class OrderCalls:
         if is_order_row(order):
             by = "order_id" if ref.order_id else "cl_ord_id"
         owner = vault or (yield from self._account())
-        found: dict[Any, Row] = {}
-        for kind, (parameter, member) in _NAMES.items():
+        found: dict[int, tuple[OrderState, Row]] = {}
+        for kind, name in _NAMES.items():
             if by in (None, kind):
-                rows = yield from self._rows("order_states", owner, parameter, number)
-                found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
+                for given in (yield from self._rows("order_states", owner, name, number)):
+                    row = seen(OrderState, given)
+                    if row is not None and getattr(row, name) == number:
+                        found[row.order_id or 0] = row, given
         if len(found) > 1 and by != "cl_ord_id":
             what = f'{number} is the id of one order and the client id of another. Say by="order_id" or by="cl_ord_id"'
             raise errors.InputError(what, field="order", rule="one", value=order)
         if found:
             # A client id may have been used before. The newest order is the one that is meant.
-            return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
+            return self._receipt_of(*found[max(found)], vault)
         # The venue does not show it yet, or never will: its receipt is that of the request.
         for intent in self._delivery.ledger.all(OPEN):
             if number in intent.client_ids and by != "order_id":
                 return self.bind(receipt(intent)).orders[intent.client_ids.index(number)]
         raise errors.InputError(f"the account has no order {number}", field="order", rule="exists", value=order)
 
-    def _receipt_of(self, row: Row, vault: str | None) -> Receipt:
-        refused = str(row.get("status")) == REJECTED
-        result = ItemResult(parse_id(row.get("clOrdId")), parse_id(row.get("ordId")), int(refused), "")
+    def _receipt_of(self, row: OrderState, given: Row, vault: str | None) -> Receipt:
+        refused = row.status == REJECTED
+        result = ItemResult(row.client_order_id or None, row.order_id or None, int(refused), "")
         state = IntentState.REJECTED if refused else IntentState.ACCEPTED
-        item = {OrderField.PRODUCT.value: int(row["symbol"]), OrderField.QUANTITY.value: str(row.get("qty") or "0")}
-        found: dict[str, Any] = {"results": (result,), "items": (item,), "owner": vault, "rows": {0: row}}
+        item = {OrderField.PRODUCT.value: int(row.symbol), OrderField.QUANTITY.value: f"{row.quantity or Decimal(0):f}"}
+        found: dict[str, Any] = {"results": (result,), "items": (item,), "owner": vault, "rows": {0: given}}
         return self.bind(Receipt(ActionType.PLACE.value, state, 0, "", "", **found))
 
     @bounded
@@ -263,7 +271,7 @@ class OrderCalls:
             if row is not None:
                 made.rows[at] = row
                 if result.order_id is None:
-                    known = replace(result, order_id=parse_id(row.get("ordId")))
+                    known = replace(result, order_id=parse_id(row.get(_ORDER_ID)))
                     made.results = (*made.results[:at], known, *made.results[at + 1 :])
 
     def _row(self, made: Receipt, item: OrderItem, result: ItemResult) -> Flow[Row | None]:
@@ -271,14 +279,15 @@ class OrderCalls:
         if made.action in BUILDER_ACTIONS:
             owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
         owner = owner or (yield from self._account())
-        name, member, number = _named(result)
-        for row in (yield from self._rows("order_states", owner, name, number)):
-            if is_same_order(row, item) and parse_id(row.get(member)) == number and _is_own(row, result):
+        name, number = _named(result)
+        for given in (yield from self._rows("order_states", owner, name, number)):
+            row = seen(OrderState, given)
+            if row and is_same_order(row, item) and getattr(row, name) == number and _is_own(row, result):
                 # Only the events say why.
-                if str(row.get("status")) in (CANCELED, REJECTED):
+                if row.status in (CANCELED, REJECTED):
                     events = yield from self._rows("order_events", owner, name, number)
-                    row = {**row, "reason": next((event["reason"] for event in events if event.get("reason")), "")}
-                return row
+                    given = {**given, "reason": next((event["reason"] for event in events if event.get("reason")), "")}
+                return given
         return None
 
     def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: Timeout) -> Flow[None]:
@@ -391,10 +400,10 @@ class OrderCalls:
         if symbol is not None:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
         owner = vault or (yield from self._account())
-        name, _, number = _named(ref)
+        name, number = _named(ref)
         rows = yield from self._rows("order_states", owner, name, number)
         if not rows:
-            message = f"the account has no order with {name} {number}"
+            message = f"the account has no order with {_WIRE_NAMES[name]} {number}"
             raise errors.InputError(message, field="what", rule="exists", value=number)
         return cancel_item(int(rows[0]["symbol"]), ref)
 
@@ -430,7 +439,7 @@ class OrderCalls:
         waiting = {number for number in opening if states[number][0] == WAITING}
         receipts, triggered = Cancelled(), set[int]()
         # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
-        for each in sorted({int(row["symbol"]) for row in opening.values()}) if code is None else (code,):
+        for each in sorted({int(row.symbol) for row in opening.values()}) if code is None else (code,):
             for triggers in (True, False) if conditional is None else (conditional,):
                 receipts.append((yield from self.submit(CancelAll(each, triggers), vault_address=vault)))
                 if not triggers:
@@ -444,7 +453,7 @@ class OrderCalls:
                 break
             if attempt == 0 or attempt == ROUNDS // 2:
                 # By id: a new order of the same product must stay.
-                cancels = [cancel_item(int(opening[number]["symbol"]), OrderRef(number)) for number in left]
+                cancels = [cancel_item(int(opening[number].symbol), OrderRef(number)) for number in left]
                 for at in range(0, len(cancels), BATCH):
                     # Some may have ended meanwhile; the next read shows whether all have.
                     with suppress(errors.ActionRejected, errors.OutcomeUnknown):
@@ -459,21 +468,24 @@ class OrderCalls:
             message = f"cancel_all: {len(opening)} orders were cancelled, and others may be open"
             raise errors.OutcomeUnknown(f"{message}. {states.missing or missing}")
         ended = yield from self._ended(owner, opening, began_ms)
-        filled = {at: amount(ended.get(at, row), "filledQty") - amount(row, "filledQty") for at, row in opening.items()}
+        # A venue may leave the quantity out where nothing was filled.
+        none = Decimal(0)
+        filled = {at: (ended.get(at, row).filled or none) - (row.filled or none) for at, row in opening.items()}
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
         receipts.triggered = tuple(sorted(triggered | (waiting & receipts.filled.keys())))
         return receipts
 
-    def _ended(self, owner: str, opening: Mapping[int, Row], began_ms: int) -> Flow[dict[int, Row]]:
+    def _ended(self, owner: str, opening: Mapping[int, OrderState], began_ms: int) -> Flow[dict[int, OrderState]]:
         """Return the present row of each order, in one windowed read. Orders that are not in it are queried by id."""
         if not opening:
             return {}
         given = {"account": owner}
         read = yield from self.reader.all_rows("order_states", given, began_ms - MARGIN_MS, in_part=True)
-        rows = {int(row["ordId"]): row for row in read.rows.values()}
+        shown = list(read.rows.values())
+        rows = {row.order_id: row for row in legible(OrderState, shown, ORDER_STATES.path)}
         for number in [number for number in opening if number not in rows]:
-            found = yield from fetch_rows("order_states", NO_RETRY, userAddr=owner, orderId=str(number))
-            rows |= {int(row["ordId"]): row for row in found}
+            found = yield from fetch_rows("order_states", NO_RETRY, account=owner, order_id=str(number))
+            rows |= {row.order_id: row for row in legible(OrderState, found, ORDER_STATES.path)}
         return rows
 
     @bounded
@@ -539,7 +551,7 @@ class OrderCalls:
 
     def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Row]]:
         """Return what a query has of one order, given by one of its ids."""
-        return (yield from fetch_rows(query, self._delivery.retry, userAddr=owner, **{name: str(number)}))
+        return (yield from fetch_rows(query, self._delivery.retry, account=owner, **{name: str(number)}))
 
 
 def _update(made: Receipt, fresh: Receipt) -> None:
@@ -550,14 +562,14 @@ def _update(made: Receipt, fresh: Receipt) -> None:
     made.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in made.results) or fresh.results
 
 
-def _named(order: OrderRef | ItemResult) -> tuple[str, str, int | None]:
-    """Return the names of an order's id in queries and rows, and the id: the venue's, else the client id."""
-    return (*_NAMES["order_id"], order.order_id) if order.order_id else (*_NAMES["cl_ord_id"], order.cl_ord_id)
+def _named(order: OrderRef | ItemResult) -> tuple[str, int | None]:
+    """Return the name of an order's id in queries and rows, and the id: the venue's, else the client id."""
+    return (_NAMES["order_id"], order.order_id) if order.order_id else (_NAMES["cl_ord_id"], order.cl_ord_id)
 
 
-def _is_own(row: Mapping[str, Any], result: ItemResult) -> bool:
+def _is_own(row: OrderState, result: ItemResult) -> bool:
     """Return whether the client ids agree: a venue that was started again gives out the same order ids again."""
-    return not result.cl_ord_id or parse_id(row.get("clOrdId")) in (None, 0, result.cl_ord_id)
+    return not result.cl_ord_id or row.client_order_id in (None, 0, result.cl_ord_id)
 
 
 def cancel_item(code: int, order: OrderRef | ItemResult) -> CancelItem:

@@ -9,29 +9,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
-from ...protocol.enums import ENUMS
-from ...protocol.hexbytes import is_address
+from ...protocol.hexbytes import hash_text
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import ORDER_ACTIONS, ActionType
+from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, OrderField
 from ...protocol.orders.order_actions import OrderAction, named_orders
-from ...protocol.reads.info_queries import ENDPOINTS
+from ...protocol.reads.action_results import ActionAnswer, ItemAnswer, transaction_data
+from ...protocol.reads.channels.account import ORDER_HIST, USER_EVENT, EventKind, FeedEvent, FeedOrderEvent
+from ...protocol.reads.door import R, seen
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import orders as queries
+from ...protocol.reads.info.builders import BUILDER_AGENTS
+from ...protocol.reads.info.explorer import TRANSACTION, TRANSACTIONS, Transaction
+from ...protocol.reads.info.orders import OrderEvent, OrderState
 from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
 from ..io.transport import NO_RETRY, Retry, read
 from .intents import Intent, Proof, has_fresh_ids
-from .receipts import parse_id, parse_tx_code
 
 CLAIM = ActionType.CLAIM.value
-_CREDITED = ("address", "account", "user", "userAddr")
-"""Members of a claim's answer that may name the address that it credits. The local venue names it as the first."""
+OrderRow = OrderState | OrderEvent | FeedOrderEvent
+"""A row that shows an order."""
 _DONE = ("SUCCESS", "FAILED")
-ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
+ORDER_EVENTS, ACCOUNT_EVENTS = ORDER_HIST.type, USER_EVENT.type
 """Channels of the feed that show outcomes."""
 _CONCLUSIVE = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
 """Statuses of a first event. An end alone may be that of an earlier order with the same client id."""
+[_ACCOUNT] = FeedOrderEvent.declared.wires("account")
 _ROUND = 10
 """A page that was cut off has a multiple of this many rows."""
 PAGE_SIZE, PAGES = 100, 10
@@ -107,7 +113,7 @@ def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
     ExchangeError
         When the venue refuses.
     """
-    known = yield from query_hash(intent, str((intent.data or {}).get("txHash") or ""))
+    known = yield from query_hash(intent, ActionAnswer.read(intent.data).tx_hash)
     if not isinstance(known, Missing):
         return known
     # A claim or a setting has no orders. Its transaction is its only trace.
@@ -137,56 +143,44 @@ def query_hash(intent: Intent, tx_hash: str) -> Flow[Proof | Missing | Foreign]:
     return (yield from _executed(intent, row)) if named else Foreign()
 
 
-def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
+def _transaction_by_hash(tx_hash: str) -> Flow[Transaction | None]:
     if not tx_hash:
         return None
     try:
-        rows, _ = yield from _rows("transaction", txHash=tx_hash)
+        rows, _ = yield from _rows(TRANSACTION, tx_hash=tx_hash)
     except ExchangeError:
         return None  # its form is not published, so a venue may refuse it, or not know the hash yet
-    row = rows[0] if rows else {}
-    return row if str(row.get("txHash", "")).lower() == tx_hash.lower() and _is_done(row) else None
+    row = rows[0] if rows else None
+    named = row is not None and row.tx_hash is not None and row.tx_hash.lower() == hash_text(tx_hash).lower()
+    return row if row is not None and named and _is_done(row) else None
 
 
-def credited_address(data: Mapping[str, Any]) -> str:
-    """Return the address that the answer to a claim credits, "" if it names none.
+def _rows(endpoint: Endpoint[R], **query: str) -> Flow[tuple[list[R | None], int | None]]:
+    """Return the rows of an answer, None for one that can't be read, and how many there are in all if it says so.
 
-    Parameters
-    ----------
-    data : mapping
-        `data` of the answer.
+    Raises BadAnswer.
     """
-    return next((str(data[name]) for name in _CREDITED if is_address(data.get(name))), "")
-
-
-def _rows(name: str, **query: str) -> Flow[tuple[list[Mapping[str, Any]], int | None]]:
-    """Return the rows of an answer, and how many there are of them in all where it says so. Raises BadAnswer."""
-    endpoint = ENDPOINTS[name]
-    data = (yield from read(Fetch("GET", endpoint.path, tuple(query.items())), NO_RETRY)).data
+    data = (yield from read(Fetch("GET", endpoint.path, endpoint.query(**query)), NO_RETRY)).data
     if endpoint.shape == "one":
-        return [data] if isinstance(data, Mapping) else [], None
+        return [seen(endpoint.row, data)] if isinstance(data, Mapping) else [], None
     listed, total = data, endpoint.total(data)
     if isinstance(data, Mapping):
         listed = data.get(endpoint.items, [] if total == 0 else None)
     if not isinstance(listed, list) or not all(isinstance(row, Mapping) for row in listed):
         raise BadAnswer(f"GET {endpoint.path}: the data is no list of rows")
-    return listed, total
+    return [seen(endpoint.row, row) for row in listed], total
 
 
-def _is_done(row: Mapping[str, Any]) -> bool:
-    return row.get("txCode") is not None or str(row.get("status")).upper() in _DONE
+def _is_done(row: Transaction) -> bool:
+    return row.tx_code is not None or str(row.status).upper() in _DONE
 
 
-def _named(row: Mapping[str, Any], intent: Intent) -> bool | None:
+def _named(row: Transaction, intent: Intent) -> bool | None:
     """Return whether a transaction names this request's signer and nonce, None where it does not say."""
-    shown = {
-        "signer": (str(row.get("signer") or "").lower(), intent.signer.lower()),
-        "nonce": (parse_id(row.get("nonce")), intent.nonce),
-        "actionType": (row.get("actionType"), intent.action),
-    }
-    if any(given and given != own for given, own in shown.values()):
+    shown = ((row.signer or "").lower(), intent.signer.lower()), (row.nonce, intent.nonce), (row.action, intent.action)
+    if any(given and given != own for given, own in shown):
         return False
-    return True if shown["signer"][0] and shown["nonce"][0] else None
+    return True if row.signer and row.nonce else None
 
 
 REFUSAL_ROUNDS = (0.0, 0.1, 0.3, 0.6)
@@ -275,7 +269,7 @@ def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Proof | Missing]:
     if owner is None:
         return Missing(certain=False)
     asked = list(zip(_orders(intent), intent.client_ids, strict=True))
-    known: dict[int, dict[str, Any]] = {}
+    known: dict[int, ItemAnswer] = {}
     # Once one of them shows that the request was executed, those that were asked for before are asked for again.
     for _ in range(2):
         for item, cl_ord_id in asked:
@@ -287,22 +281,26 @@ def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Proof | Missing]:
         if not known or len(known) == len(asked):
             break
     unknown = "the venue knows no such order"
-    results = [known.get(number) or _result(number, {}, -1, unknown) for _, number in asked]
-    codes = {result["txCode"] for result in results}
+    results = [known.get(number) or ItemAnswer(number, None, -1, unknown) for _, number in asked]
+    codes = {result.code for result in results}
     # Where none is known to stand, one that is not shown may: the transaction says so.
     return _found(results) if 0 in codes or -1 not in codes else Missing(certain=codes == {-1})
 
 
-def _found(results: list[dict[str, Any]]) -> Proof:
+def _found(results: list[ItemAnswer]) -> Proof:
     """Return the outcome of a request of orders, given that of each."""
-    refused = [result for result in results if result["txCode"] != 0]
-    reasons = "; ".join(f"clOrdId {result['clOrdId']}: {result['txMsg']}" for result in refused)
+    refused = [result for result in results if result.code]
+    reasons = "; ".join(f"{OrderField.CLIENT_ID} {result.cl_ord_id}: {result.message}" for result in refused)
     return Proof(
         accepted=len(refused) < len(results),
         code=ActionRejected.code if refused else 0,
         message=reasons or "the venue knows its orders",
-        data={"results": results},
+        data=_with_results({}, results),
     )
+
+
+def _with_results(data: dict[str, Any], results: list[ItemAnswer]) -> dict[str, Any]:
+    return {**data, "results": [result.to_wire() for result in results]} if results else data
 
 
 def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Proof | None:
@@ -321,101 +319,98 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
         New records, in wire names.
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
-    for row in acknowledged:
-        if _named(row, intent) and _is_done(row):
-            code, message, data = _shown(row)
+    for done in (seen(Transaction, one) for one in acknowledged):
+        if done is not None and _named(done, intent) and _is_done(done):
+            code, message, data = _shown(done)
             # Of several orders or cancels under a code some may stand.
             if (code and len(named_orders(intent.asked)) == 1) or intent.action not in _ORDER_ACTIONS:
                 return _settled(code, message, data, _results(intent, [], code, message))
+    owner = intent.vault_address or intent.account
+    # A message of userEvent names its account once, for all of its events.
+    echo = {_ACCOUNT: owner} if channel == ACCOUNT_EVENTS else {}
+    shown = [row for one in events if (row := seen(FeedOrderEvent, {**echo, **one})) is not None]
     results = []
     for item, cl_ord_id in zip(_orders(intent) if intent.client_ids else (), intent.client_ids, strict=True):
-        owner = intent.vault_address or intent.account
-        # A message of userEvent names its account once, for all of its events.
-        echo = {"userAddr": owner} if channel == ACCOUNT_EVENTS else {}
-        own = [row for row in events if _echoes({**echo, **row}, owner, cl_ord_id) and _agrees(row, item)]
-        first = next((row for row in own if str(row.get("execStatus")) in _CONCLUSIVE), None)
+        own = [row for row in shown if _echoes(row, owner, cl_ord_id) and _agrees(row, item)]
+        first = next((row for row in own if row.status in _CONCLUSIVE), None)
         if first is None:
             # Until each order has its event the outcome of the request is open.
             return None
-        rejected = str(first["execStatus"]) == "REJECTED"
-        message = str(first.get("reason") or first["execStatus"]) if rejected else "success"
-        results.append(_result(cl_ord_id, first, int(rejected), message))
+        rejected = first.status == "REJECTED"
+        message = (first.reason or first.status) if rejected else "success"
+        results.append(ItemAnswer(cl_ord_id, first.order_id or None, int(rejected), message))
     return _found(results) if results else None
 
 
 def _account_events(items: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return the order events and the acknowledgements among the records of userEvent."""
-    found: dict[str, list[Mapping[str, Any]]] = {"perpOrder": [], "actionAck": []}
-    for item in items:
-        rows = item.get("event")
-        kept = found.get(str(item.get("eventType")))
-        if kept is not None and isinstance(rows, list):
-            kept += [row for row in rows if isinstance(row, Mapping)]
-    return found["perpOrder"], found["actionAck"]
+    found: dict[str, list[Mapping[str, Any]]] = {EventKind.ORDER: [], EventKind.ACKNOWLEDGEMENT: []}
+    for event in (seen(FeedEvent, item) for item in items):
+        kept = None if event is None else found.get(event.kind)
+        if event is not None and kept is not None and isinstance(event.event, list):
+            kept += [row for row in event.event if isinstance(row, Mapping)]
+    return found[EventKind.ORDER], found[EventKind.ACKNOWLEDGEMENT]
 
 
-def _find_order(intent: Intent, owner: str, item: OrderItem, cl_ord_id: int) -> Flow[dict[str, Any] | Missing]:
+def _find_order(intent: Intent, owner: str, item: OrderItem, cl_ord_id: int) -> Flow[ItemAnswer | Missing]:
     """Return one entry of `results`. A venue may keep no state of an order that it refused: the events show it."""
-    query = {"userAddr": owner, "clientOrderId": str(cl_ord_id)}
-    certain = True
-    for name, status in (("order_states", "status"), ("order_events", "execStatus")):
-        rows, _ = yield from _rows(name, **query)
-        for row in rows:
-            shown, same = str(row.get(status) or ""), is_same_order(row, item) and _agrees(row, item)
-            if not shown or not same or not _echoes(row, owner, cl_ord_id):
-                continue
-            # Under a client id of the user's own an earlier order may have ended.
-            if has_fresh_ids(intent) or (parse_id(row.get("blockTime")) or intent.created) > intent.created - CLOCK_MS:
-                reason = str(row.get("reason") or ("rejected" if name == "order_states" else shown))
-                rejected = shown == "REJECTED"
-                return _result(cl_ord_id, row, int(rejected), reason if rejected else shown)
-        certain = certain and not rows  # rows of other orders: the answer is to another question
-    return Missing(certain)
+    query = {"account": owner, "client_order_id": str(cl_ord_id)}
+    states, _ = yield from _rows(queries.ORDER_STATES, **query)
+    events: list[OrderEvent | None] = []
+    if (found := _shown_order(intent, owner, item, cl_ord_id, states)) is None:
+        events, _ = yield from _rows(queries.ORDER_EVENTS, **query)
+        found = _shown_order(intent, owner, item, cl_ord_id, events)
+    # Rows of other orders: the answer is to another question.
+    return found or Missing(certain=not states and not events)
 
 
-def _result(cl_ord_id: int | None, row: Mapping[str, Any], code: int, message: str) -> dict[str, Any]:
-    return {"clOrdId": cl_ord_id, "ordId": parse_id(row.get("ordId")), "txCode": code, "txMsg": message}
+def _shown_order(
+    intent: Intent, owner: str, item: OrderItem, cl_ord_id: int, rows: Sequence[OrderState | OrderEvent | None]
+) -> ItemAnswer | None:
+    for row in rows:
+        if row is None or not row.status or not is_same_order(row, item) or not _agrees(row, item):
+            continue
+        # Under a client id of the user's own an earlier order may have ended.
+        recent = has_fresh_ids(intent) or (row.time or intent.created) > intent.created - CLOCK_MS
+        if recent and _echoes(row, owner, cl_ord_id):
+            rejected = row.status == "REJECTED"
+            # Only events have a reason.
+            why = (row.reason or row.status) if isinstance(row, OrderEvent) else "rejected"
+            return ItemAnswer(cl_ord_id, row.order_id or None, int(rejected), why if rejected else row.status)
+    return None
 
 
-def _echoes(row: Mapping[str, Any], owner: str, cl_ord_id: int) -> bool:
-    return str(row.get("userAddr")).lower() == owner.lower() and parse_id(row.get("clOrdId")) == cl_ord_id
+def _echoes(row: OrderRow, owner: str, cl_ord_id: int) -> bool:
+    return (row.account or "").lower() == owner.lower() and row.client_order_id == cl_ord_id
 
 
-def _agrees(row: Mapping[str, Any], item: OrderItem) -> bool:
+def _agrees(row: OrderRow, item: OrderItem) -> bool:
     """Return whether side, quantity and limit price of a row, where it has them, are the request's."""
-    if not _same_side(row, item):
-        return False
     limit = item.type == "LIMIT" and not item.trigger_price
-    pairs = [(item.quantity, ("qty", "ordQty")), (item.price if limit else None, ("price", "ordPx"))]
-    try:
-        return all(
-            Decimal(str(row[name])) == Decimal(str(asked))
-            for asked, names in pairs
-            for name in names
-            # Quantity 0 is the whole position.
-            if asked is not None and Decimal(str(asked)) and row.get(name) is not None
-        )
-    except InvalidOperation:
-        return False
+    pairs = [(item.quantity, row.quantity), (item.price if limit else None, row.price)]
+    return _same_side(row, item) and all(
+        shown == Decimal(asked)
+        for asked, shown in pairs
+        # Quantity 0 is the whole position.
+        if asked is not None and shown is not None and Decimal(asked)
+    )
 
 
-def is_same_order(row: Mapping[str, Any], item: OrderItem) -> bool:
+def is_same_order(row: OrderRow, item: OrderItem) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account.
 
     Parameters
     ----------
-    row : mapping
-        An order as the venue shows it, in wire names.
+    row : OrderRow
+        An order as the venue shows it, with the code of its product.
     item : OrderItem
         The order of the request.
     """
-    same_product = "symbol" not in row or parse_id(row["symbol"]) == parse_id(item.product)
-    return same_product and _same_side(row, item)
+    return (row.symbol is None or row.symbol == str(item.product)) and _same_side(row, item)
 
 
-def _same_side(row: Mapping[str, Any], item: OrderItem) -> bool:
-    side = row.get("side", row.get("ordSide"))
-    return side is None or ENUMS["order_side"].text(side) == str(item.side)
+def _same_side(row: OrderRow, item: OrderItem) -> bool:
+    return row.side is None or row.side == str(item.side)
 
 
 def _orders(intent: Intent) -> tuple[OrderItem, ...]:
@@ -434,9 +429,9 @@ def owner_of(intent: Intent) -> Flow[str | None]:
     if intent.vault_address or intent.builder is None:
         return intent.vault_address or intent.account
     query = {"builder": intent.builder, "agent": intent.signer}
-    for row in (yield from _rows("builder_agents", **query))[0]:
-        if row.get("wallet"):
-            return str(row["wallet"])
+    for row in (yield from _rows(BUILDER_AGENTS, **query))[0]:
+        if row is not None and row.wallet:
+            return row.wallet
     return None
 
 
@@ -446,105 +441,113 @@ def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
     Pages by hand instead of with `reads.paging`: the search ends at the intent's time, a full read would fetch the
     whole history of the account.
     """
-    owner, seen = intent.vault_address or intent.account, set[str]()
+    owner, different = intent.vault_address or intent.account, set[str]()
     for page in range(1, PAGES + 1):
-        query = {"user": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
+        query = {"account": owner, "page": str(page), "page_size": str(PAGE_SIZE)}
         try:
-            rows, total = yield from _rows("transactions", **query)
+            given, total = yield from _rows(TRANSACTIONS, **query)
         except ExchangeError:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
+        rows = [row for row in given if row is not None]
         for row in rows:
             if _named(row, intent):
                 return (yield from _executed(intent, row)) if _is_done(row) else Missing(certain=False)
         # A venue that lists nothing without saying that there is none, another's, or hides nonces, proves nothing.
-        others = any(str(row.get("user") or owner).lower() != owner.lower() for row in rows)
-        hides = any(parse_id(row.get("nonce")) is None or not row.get("signer") for row in rows)
+        others = any((row.account or owner).lower() != owner.lower() for row in rows)
+        hides = len(rows) < len(given) or not all(row.nonce and row.signer for row in rows)
         if others or hides or (not rows and (total != 0 or page > 1)):
             return Missing(certain=False)
-        if any((parse_id(row.get("blockTime")) or 0) < intent.created for row in rows):
+        if any((row.time or 0) < intent.created for row in rows):
             return Missing(certain=True)
-        seen |= set(map(repr, rows))
-        if _is_last(rows, len(seen), total):
-            return Missing(certain=total is None or total == len(seen))
+        different |= set(map(repr, rows))
+        if _is_last(rows, len(different), total):
+            return Missing(certain=total is None or total == len(different))
     return Missing(certain=False)
 
 
-def _is_last(rows: Sequence[Mapping[str, Any]], seen: int, total: int | None) -> bool:
-    """Return whether a page, after which `seen` different rows were read, is the last one of a list."""
+def _is_last(rows: Sequence[object], different: int, total: int | None) -> bool:
+    """Return whether a page, after which so many different rows were read, is the last one of a list."""
     if not rows or total is not None:
-        return not rows or seen >= (total or 0)
+        return not rows or different >= (total or 0)
     return len(rows) < PAGE_SIZE and len(rows) % _ROUND != 0
 
 
-def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Proof | Missing]:
+def _executed(intent: Intent, row: Transaction) -> Flow[Proof | Missing]:
     """Return the outcome that a transaction shows, with the result of each order from its events."""
     code, message, data = _shown(row)
-    events: list[Mapping[str, Any]] = []
+    events: list[OrderEvent] = []
     if intent.action in _ORDER_ACTIONS:
-        owner = intent.vault_address or str(row.get("user") or intent.account)
+        owner = intent.vault_address or row.account or intent.account
         events = yield from _events_of(owner, row)
-        if code and len(intent.client_ids) > 1 and "Bracket" not in intent.action:
+        if code and len(intent.client_ids) > 1 and intent.action not in BRACKET_ACTIONS:
             # Some of the orders may stand, so each must show itself.
             if not all(_own(*asked, events) for asked in named_orders(intent.asked)):
                 return (yield from _find_orders(intent, in_part=False))
     return _settled(code, message, data, _results(intent, events, code, message))
 
 
-def _settled(code: int, message: str, data: dict[str, Any], results: list[dict[str, Any]]) -> Proof:
+def _settled(code: int, message: str, data: dict[str, Any], results: list[ItemAnswer]) -> Proof:
     """Return the outcome of a transaction and of the orders or cancels in it."""
-    accepted = any(not result["txCode"] for result in results) if results else code == 0
-    data = {**data, "results": results} if results else data
-    return Proof(accepted, ActionRejected.code if code else 0, message, data)
+    accepted = any(not result.code for result in results) if results else code == 0
+    return Proof(accepted, ActionRejected.code if code else 0, message, _with_results(data, results))
 
 
-def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
+def _shown(row: Transaction) -> tuple[int, str, dict[str, Any]]:
     """Return code, message and data of a response that a transaction shows."""
-    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status")).upper() == "FAILED")
-    message = str(row.get("txMsg") or ("failed" if code else "success"))
-    returned = row.get("data")  # such as a new vault's address
-    shown = returned if isinstance(returned, Mapping) else {}
-    return code, message, {**shown, "txHash": row.get("txHash"), "txCode": code, "txMsg": message}
+    code = row.tx_code or int(str(row.status).upper() == "FAILED")
+    message = row.message or ("failed" if code else "success")
+    returned = row.data if isinstance(row.data, Mapping) else {}  # such as a new vault's address
+    return code, message, {**returned, **transaction_data(row.tx_hash, code, message)}
 
 
 _ORDER_ACTIONS = ORDER_ACTIONS | {ActionType.CANCEL, ActionType.CANCEL_ALL}
 
 
-def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
+def _events_of(owner: str, row: Transaction) -> Flow[list[OrderEvent]]:
     """Return the order events of a transaction, newest first. [] where the venue shows none."""
-    tx_hash, time_ms = str(row.get("txHash")).lower(), parse_id(row.get("blockTime")) or 0
-    found: list[Mapping[str, Any]] = []
-    seen = set[str]()
+    tx_hash, time_ms = (row.tx_hash or "").lower(), row.time or 0
+    found: list[OrderEvent] = []
+    different = set[str]()
     for page in range(1, PAGES + 1):
-        query = {"userAddr": owner, "page": str(page), "pageSize": str(PAGE_SIZE)}
+        query = {"account": owner, "page": str(page), "page_size": str(PAGE_SIZE)}
         try:
-            events, total = yield from _rows("order_events", **query)
+            given, total = yield from _rows(queries.ORDER_EVENTS, **query)
         except ExchangeError:
             break
-        found += [event for event in events if str(event.get("txHash")).lower() == tx_hash]
-        seen |= set(map(repr, events))
-        if _is_last(events, len(seen), total) or any((parse_id(one.get("blockTime")) or 0) < time_ms for one in events):
+        events = [event for event in given if event is not None]
+        found += [event for event in events if (event.tx_hash or "").lower() == tx_hash]
+        different |= set(map(repr, given))
+        if _is_last(given, len(different), total) or any((event.time or 0) < time_ms for event in events):
             break
     return found
 
 
-def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message: str) -> list[dict[str, Any]]:
+def _results(intent: Intent, events: list[OrderEvent], code: int, message: str) -> list[ItemAnswer]:
     """Return the result of each order or cancel of a request. Without an event it is that of the transaction."""
     if intent.action == ActionType.CANCEL_ALL:
-        ended = [event for event in reversed(events) if str(event.get("execStatus")) == "CANCELED"]
-        return [_result(parse_id(event.get("clOrdId")) or 0, event, 0, "success") for event in ended]
+        ended = [event for event in reversed(events) if event.status == "CANCELED"]
+        return [ItemAnswer(event.client_order_id or 0, event.order_id or None, 0, "success") for event in ended]
     results = []
-    for named, item in named_orders(intent.asked):
-        own = _own(named, item, events)
-        refused = next((event for event in own if str(event.get("execStatus")) == "REJECTED"), None)
+    for cl_ord_id, order_id, item in named_orders(intent.asked):
+        own = _own(cl_ord_id, order_id, item, events)
+        refused = next((event for event in own if event.status == "REJECTED"), None)
+        shown = refused or (own[0] if own else None)
+        known_id = order_id if shown is None else shown.order_id or None
         if refused is not None or (code and not own):
-            text = str((refused or {}).get("reason") or message)
-            results.append({**named, **_result(named.get("clOrdId"), refused or named, code or 1, text)})
+            text = (refused.reason if refused is not None else "") or message
+            results.append(ItemAnswer(cl_ord_id, known_id, code or 1, text))
         else:
-            results.append({**named, **_result(named.get("clOrdId"), own[0] if own else named, 0, "success")})
+            results.append(ItemAnswer(cl_ord_id, known_id, 0, "success"))
     return results
 
 
-def _own(named: Mapping[str, int], item: OrderItem | None, events: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _own(
+    cl_ord_id: int | None, order_id: int | None, item: OrderItem | None, events: list[OrderEvent]
+) -> list[OrderEvent]:
     """Return the events of an order or cancel that a request named."""
-    own = [event for event in events if any(parse_id(event.get(name)) == named[name] for name in named)]
-    return [event for event in own if item is None or _agrees(event, item)]
+    return [
+        event
+        for event in events
+        if (cl_ord_id and event.client_order_id == cl_ord_id) or (order_id and event.order_id == order_id)
+        if item is None or _agrees(event, item)
+    ]

@@ -14,15 +14,21 @@ from typing import Any
 
 from ...checks import Failure, check_leverage, check_order, check_withdrawal
 from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
-from ...product_rows import ProductRule
 from ...products import Product
-from ...protocol.enums import ENUMS, OrderSide
+from ...protocol.enums import OrderSide, ReduceOnly
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
+from ...protocol.reads.door import R, legible
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info.candles import KLINES_LAST
+from ...protocol.reads.info.funding import FUNDING_RATES
+from ...protocol.reads.info.orders import ORDER_STATES
+from ...protocol.reads.info.positions import POSITIONS
+from ...protocol.reads.product_rows import ProductRule
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
-from ..reads.reading import Catalogue, Row, amount, fetch_rows, is_hedged
+from ..reads.reading import Catalogue, fetch_rows, is_hedged
 
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
@@ -131,23 +137,29 @@ class PreTradeChecks:
         known = self._prices.get(product.code)
         if known and 0 <= now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
             return known[1]
-        candle = {"symbol_name": product.symbol, "interval": "60", "limit": "1"}
         # Without a trade yet, the venue takes the mark price.
-        sources = (("klines_last", candle, "close"), ("funding_rates", {"symbol": str(product.code)}, "markPx"))
-        for query, values, member in sources:
-            for row in (yield from self._rows(query, **values))[:1]:
-                with suppress(BadAnswer):
-                    if (price := amount(row, member)) > 0:
-                        self._prices[product.code] = (now, price)
-                        return price
+        for read in (self._last_close, self._mark_price):
+            with suppress(BadAnswer):
+                if price := (yield from read(product)):
+                    self._prices[product.code] = (now, price)
+                    return price
         return None
+
+    def _last_close(self, product: Product) -> Flow[Decimal | None]:
+        query = {"symbol": product.symbol, "interval": "60", "limit": "1"}
+        return next((row.close for row in (yield from self._rows(KLINES_LAST, **query))), None)
+
+    def _mark_price(self, product: Product) -> Flow[Decimal | None]:
+        rows = yield from self._rows(FUNDING_RATES, symbol=str(product.code))
+        return next((row.mark_price for row in rows), None)
 
     def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
         """Return the size of the position that an order of this side closes."""
-        for row in (yield from self._owned("positions", product, vault)):
+        for row in (yield from self._owned(POSITIONS, product, vault)):
             if is_hedged(row):
                 break
-            return abs(amount(row, "shortSize" if side == OrderSide.BUY.name else "longSize"))
+            size = row.short_size if side == OrderSide.BUY.name else row.long_size
+            return abs(size or Decimal(0))
         return Decimal(0)
 
     def _leverage(self, code: int, leverage: Decimal, vault: str | None) -> Flow[list[Failure]]:
@@ -166,25 +178,27 @@ class PreTradeChecks:
     def _reach(self, product: Product, vault: str | None) -> Flow[Decimal]:
         """Return the larger notional in USDC that the position and its open orders could reach in one direction."""
         sides = {"BUY": Decimal(0), "SELL": Decimal(0)}
-        for row in (yield from self._owned("positions", product, vault)):
-            mark = amount(row, "curMarkPx")
-            sides = {"BUY": amount(row, "longSize") * mark, "SELL": abs(amount(row, "shortSize")) * mark}
+        for row in (yield from self._owned(POSITIONS, product, vault)):
+            mark, zero = row.mark_price or Decimal(0), Decimal(0)
+            sides = {"BUY": (row.long_size or zero) * mark, "SELL": abs(row.short_size or zero) * mark}
         for status in _OPEN:
-            for row in (yield from self._owned("order_states", product, vault, status=status, pageSize="500")):
-                side = ENUMS["order_side"].text(row.get("side"))
-                if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
-                    sides[side] += amount(row, "leaveQty") * amount(row, "price")
+            orders = yield from self._owned(ORDER_STATES, product, vault, status=status, page_size="500")
+            for each in orders:
+                if each.side in sides and each.reduce_only in (None, ReduceOnly.NONE.name):
+                    sides[each.side] += (each.remaining or Decimal(0)) * (each.price or Decimal(0))
         return max(sides.values())
 
-    def _owned(self, name: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
+    def _owned(self, endpoint: Endpoint[R], product: Product, vault: str | None, **query: str) -> Flow[list[R]]:
         try:
             owner = vault or (yield from self.account())
         except WalletError:
             return []
-        return (yield from self._rows(name, userAddr=owner, symbol=str(product.code), **query))
+        return (yield from self._rows(endpoint, account=owner, symbol=str(product.code), **query))
 
-    def _rows(self, name: str, **query: str) -> Flow[list[Row]]:
+    def _rows(self, endpoint: Endpoint[R], **query: str) -> Flow[list[R]]:
+        """Return what the venue shows, as far as it does. Raises BadAnswer for a value that can't be read."""
         try:
-            return (yield from fetch_rows(name, self.retry, **query))
+            given = yield from fetch_rows(endpoint.name, self.retry, **query)
         except (ExchangeError, TransportError):
             return []
+        return legible(endpoint.row, given, endpoint.path)

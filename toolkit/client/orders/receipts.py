@@ -16,7 +16,8 @@ from ...protocol.hexbytes import hash_text
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS
 from ...protocol.orders.order_actions import placed_items
-from ...protocol.reads.wire_values import whole
+from ...protocol.reads.action_results import ActionAnswer
+from ...protocol.reads.info.orders import OrderState
 from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState
@@ -42,6 +43,10 @@ ENDED = (FILLED, CANCELED, REJECTED)
 """Statuses of orders that nothing happens to any more."""
 WAITING = "ORDER_STATUS_UNTRIGGERED"
 _AT_ONCE = ("IOC", "FOK")
+_FILLED_QTY, _LEFT, _VALUE, _FEE, _QUANTITY, _TIF = OrderState.declared.wires(
+    "filled", "remaining", "filled_value", "fee", "quantity", "tif"
+)
+"""Wire names of the amounts in `Receipt.rows`."""
 _SHOWN = 8
 
 
@@ -177,7 +182,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
     @property
     def filled(self) -> Decimal:
         """Filled quantity in base units."""
-        return self._amount("filledQty")
+        return self._amount(_FILLED_QTY)
 
     @property
     def remaining(self) -> Decimal:
@@ -185,18 +190,18 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         row = self._row()
         if row is None:
             return Decimal(OrderItem.recall(self._single()).quantity) if self.state in OPEN else Decimal(0)
-        return Decimal(0) if str(row.get("status")) in ENDED else self._amount("leaveQty")
+        return Decimal(0) if str(row.get("status")) in ENDED else self._amount(_LEFT)
 
     @property
     def average_price(self) -> Decimal | None:
         """Average price of the fills in USDC, None without one."""
-        filled, value = self._amount("filledQty"), self._amount("cumFilledValue")
+        filled, value = self._amount(_FILLED_QTY), self._amount(_VALUE)
         return Decimal(plain_text(value / filled)) if filled else None  # not 6.0E+4
 
     @property
     def fee(self) -> Decimal:
         """Sum of the fees paid so far in USDC, negative if received."""
-        return self._amount("cumFee")
+        return self._amount(_FEE)
 
     @property
     def reason(self) -> str:
@@ -411,13 +416,13 @@ def words(row: Mapping[str, Any]) -> str:
     row : mapping
         State of the order, in wire names.
     """
-    status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
-    filled, quantity = amount(row, "filledQty"), amount(row, "qty")
+    status, tif = str(row.get("status")), ENUMS["tif"].text(row.get(_TIF))
+    filled, quantity = amount(row, _FILLED_QTY), amount(row, _QUANTITY)
     reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
     if not filled:
         unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
         return {CANCELED: unfilled, REJECTED: f"rejected{reason}", WAITING: "waits for its trigger"}.get(status, "open")
-    price = (amount(row, "cumFilledValue") / filled).quantize(Decimal("1e-8")).normalize()
+    price = (amount(row, _VALUE) / filled).quantize(Decimal("1e-8")).normalize()
     part = "" if status == FILLED else f" of {quantity.normalize():f}"
     return f"filled {filled.normalize():f}{part} at {price:f}" + (reason if status == CANCELED else "")
 
@@ -430,17 +435,17 @@ def receipt(intent: Intent) -> Receipt:
     intent : Intent
         Intent of the request.
     """
-    data = intent.data or {}
+    answer = ActionAnswer.read(intent.data)
     return Receipt(
         action=intent.action,
         state=IntentState.UNKNOWN if intent.state in (IntentState.SENT, IntentState.PREPARED) else intent.state,
         code=intent.code,
         message=intent.message,
         intent=intent.id,
-        tx_hash=hash_text(str(data.get("txHash") or "")),
-        tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
-        results=_item_results(intent, data),
-        data=dict(data),
+        tx_hash=hash_text(answer.tx_hash),
+        tx_code=answer.action.code,
+        results=_item_results(intent, answer),
+        data=dict(intent.data or {}),
         items=placed_items(intent.payload) if intent.action in ORDER_ACTIONS else (),
         owner=intent.vault_address,
     )
@@ -458,49 +463,23 @@ def expects_immediate_end(made: Receipt) -> bool:
     return bool(made) and any(item.tif in _AT_ONCE and not item.trigger_price for item in placed)
 
 
-def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
-    results = data.get("results")
-    if isinstance(results, list):
-        return tuple(
-            ItemResult(
-                cl_ord_id=parse_id(item.get("clOrdId")),
-                order_id=parse_id(item.get("ordId")),
-                code=parse_tx_code(item.get("txCode")),
-                message=str(item.get("txMsg") or ""),
-            )
-            for item in results
-            if isinstance(item, Mapping)
-        )
+def _item_results(intent: Intent, answer: ActionAnswer) -> tuple[ItemResult, ...]:
+    if answer.results is not None:
+        return tuple(ItemResult(one.cl_ord_id, one.order_id, one.code or 0, one.message) for one in answer.results)
     # Actions other than placements and cancels, and refusals before the items were looked at, have no results.
     code = 0 if intent.state is IntentState.ACCEPTED else (intent.code or -1)
-    order_id = parse_id(data.get("ordId"))
     ids = intent.client_ids
-    return tuple(ItemResult(cl_ord_id, order_id if len(ids) == 1 else None, code, intent.message) for cl_ord_id in ids)
+    order_id = answer.action.order_id if len(ids) == 1 else None
+    return tuple(ItemResult(cl_ord_id, order_id, code, intent.message) for cl_ord_id in ids)
 
 
-def parse_tx_code(value: Any) -> int:
-    """Return a txCode that is a number or its text, 0 where there is none, −1 for what is no number: not accepted.
-
-    Parameters
-    ----------
-    value : object
-        Value of a field of an answer.
-    """
-    try:
-        return int(value) if value is not None else 0
-    except (TypeError, ValueError):
-        return -1
-
-
-def parse_id(value: Any) -> int | None:
-    """Return an id that is a number or its text, None for anything else and for 0, which is no order's id.
+def fills_of(made: Receipt) -> tuple[Decimal, Decimal]:
+    """Return the filled quantity of a receipt's first order, and the value of its fills, as last read.
 
     Parameters
     ----------
-    value : object
-        Value of a field of an answer.
+    made : Receipt
+        Receipt of a request.
     """
-    try:
-        return whole(value) or None
-    except ValueError:
-        return None
+    row = made.rows.get(0, {})
+    return amount(row, _FILLED_QTY), amount(row, _VALUE)

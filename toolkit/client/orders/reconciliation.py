@@ -14,8 +14,10 @@ from typing import Any, Unpack
 
 from ... import errors
 from ...environments import Chain
+from ...protocol.hexbytes import hash_text
 from ...protocol.orders.names import ActionType, OrderField
 from ...protocol.orders.order_actions import named_orders
+from ...protocol.reads.action_results import ActionAnswer, credited_address
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids
@@ -23,7 +25,6 @@ from .outcome import (
     CLAIM,
     Foreign,
     Missing,
-    credited_address,
     outcome_in_records,
     poll_execution,
     poll_outcome,
@@ -31,11 +32,12 @@ from .outcome import (
     query_hash,
     query_outcome,
 )
-from .receipts import Receipt, parse_id, parse_tx_code, receipt
+from .receipts import Receipt, receipt
 
 LAST_REFUSALS = (errors.SignatureRejected.code, errors.RequestExpired.code)
 """Codes after which no further copy of a request is executed."""
 LATEST_EXECUTION_MS = 60_000
+_ID_FIELDS = OrderField.CLIENT_ID, OrderField.ORDER_ID
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class Reconciler:
         40207: the venue took these bytes before (a proxy repeated them), or another request used the nonce.
         """
         try:
-            named = yield from query_hash(intent, str((error.data or {}).get("txHash") or ""))
+            named = yield from query_hash(intent, ActionAnswer.read(error.data).tx_hash)
             if isinstance(named, Proof):
                 return named
             if in_doubt or isinstance(named, Foreign) or _leaves_open(error):
@@ -178,7 +180,8 @@ class Reconciler:
         if isinstance(known, Proof):
             answered, shown = intent.data or {}, known.data or {}
             # An answer without that proof may be another request's, so nothing of it is kept.
-            if answered.get("txHash") and answered.get("txHash") == shown.get("txHash"):
+            named, executed = (hash_text(ActionAnswer.read(data).tx_hash) for data in (answered, shown))
+            if named and named == executed:
                 # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
                 known = replace(known, data={**answered, **shown})
             return self.record_found(intent, now, known)
@@ -451,16 +454,14 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
     BadAnswer
         For an answer with the ids of other orders.
     """
-    data: Mapping[str, Any] = answer.data if isinstance(answer.data, Mapping) else {}
-    asked = _asked_ids(intent)
-    results = _items(data)
-    echoed = [item for item, _ in results] or [data]
+    asked, answered = _asked_ids(intent), ActionAnswer.read(answer.data)
+    results = answered.results or ()
     wrong = [
         f"{name} {given}"
-        for item, ids in zip(echoed, asked, strict=False)
-        for name, given in ((name, parse_id(item.get(name))) for name in ids)
+        for item, ids in zip(results or (answered.action,), asked, strict=False)
+        for name, given, own in zip(_ID_FIELDS, (item.cl_ord_id, item.order_id), ids, strict=True)
         # An answer may leave ids out. It may not have others.
-        if given is not None and given != ids[name]
+        if given is not None and own is not None and given != own
     ]
     if asked and results and len(results) != len(asked):
         wrong.append(f"{len(results)} results for {len(asked)} orders")
@@ -475,10 +476,10 @@ def _proof_in(intent: Intent, answer: Envelope) -> Proof | None:
 
     Anything else, such as the answer to a cancel, may be the answer to an earlier request for the same order.
     """
-    results = _items(answer.data)
-    named = [parse_id(item.get("clOrdId")) for item, _ in results] == list(intent.client_ids)
-    sure = all(item.get("txCode") is not None and (tx_code or parse_id(item.get("ordId"))) for item, tx_code in results)
-    refused = any(tx_code for _, tx_code in results)
+    results = ActionAnswer.read(answer.data).results or ()
+    named = [item.cl_ord_id for item in results] == list(intent.client_ids)
+    sure = all(item.code or (item.code is not None and item.order_id) for item in results)
+    refused = any(item.code for item in results)
     if (
         not named
         or not sure
@@ -489,32 +490,24 @@ def _proof_in(intent: Intent, answer: Envelope) -> Proof | None:
         return None
     if answer.code not in (0, errors.ActionRejected.code):
         return None
-    return Proof(not all(tx_code for _, tx_code in results), answer.code, answer.message, answer.data)
+    return Proof(not all(item.code for item in results), answer.code, answer.message, answer.data)
 
 
-def _asked_ids(intent: Intent) -> list[dict[str, int]]:
+def _asked_ids(intent: Intent) -> list[tuple[int | None, int | None]]:
     """Return the ids that each order or cancel of a request names, without those that the venue chooses."""
-    asked = [ids for ids, _ in named_orders(intent.asked)]
-    if intent.action == ActionType.REPLACE:  # a replacement may get a new order id
-        return [{name: number for name, number in ids.items() if name == OrderField.CLIENT_ID} for ids in asked]
-    return asked
-
-
-def _items(data: Any) -> list[tuple[Mapping[str, Any], int]]:
-    """Return the results of an answer, each with its txCode."""
-    results = data.get("results") if isinstance(data, Mapping) else None
-    found = [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
-    return [(item, parse_tx_code(item.get("txCode"))) for item in found]
+    asked = named_orders(intent.asked)
+    # A replacement may get a new order id.
+    keeps = intent.action != ActionType.REPLACE
+    return [(cl_ord_id, order_id if keeps else None) for cl_ord_id, order_id, _ in asked]
 
 
 def _refused_inside(answer: Envelope) -> str:
     """Return why an answer of code 0 is a refusal all the same, "" if it is none: its txCode, or one of its results."""
-    data = answer.data if isinstance(answer.data, Mapping) else {}
     if answer.code:
         return ""
-    refused = [(data, tx_code)] if (tx_code := parse_tx_code(data.get("txCode"))) else []
-    refused += [(item, tx_code) for item, tx_code in _items(data) if tx_code]
-    return "; ".join(f"{item.get('txMsg') or 'refused'} (txCode {tx_code})" for item, tx_code in refused)
+    answered = ActionAnswer.read(answer.data)
+    items = (answered.action, *(answered.results or ()))
+    return "; ".join(f"{item.message or 'refused'} (txCode {item.code})" for item in items if item.code)
 
 
 def _leaves_open(error: errors.ExchangeError) -> bool:
@@ -524,7 +517,6 @@ def _leaves_open(error: errors.ExchangeError) -> bool:
         return failed
     # A business rule is refused by a transaction; without one it is open what "call failed" means, as it is when every
     # result says that its order was accepted.
-    data = error.data or {}
-    results = _items(data)
-    shows_transaction = bool(data.keys() & {"txHash", "txCode", "results"})
-    return not shows_transaction or (bool(results) and not any(tx_code for _, tx_code in results))
+    answered = ActionAnswer.read(error.data)
+    results = answered.results or ()
+    return not answered.shows_transaction or (bool(results) and not any(item.code for item in results))

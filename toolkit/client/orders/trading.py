@@ -7,17 +7,19 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
+from ...client.reads.reading import read_typed
 from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
 from ...orders import Bracket, Ladder, Order, close_position, order
-from ...product_rows import ProductRule
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
+from ...protocol.reads.info.positions import POSITIONS, Position
+from ...protocol.reads.product_rows import ProductRule
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_rows
+from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -59,11 +61,11 @@ class TradingFlows:
     def _account(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
-            query = {"userAddr": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}
+            query = {"account": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}
             # Not a page of the usual 20: the only master there may not be the only one.
-            rows = yield from fetch_rows("agents", self._delivery.retry, **query, pageSize="500")
+            rows = yield from fetch_rows("agents", self._delivery.retry, **query, page_size="500")
             own = approvals_of(self.wallet.agent, rows)
-            masters = {str(row["masterAddress"]) for row in own if row.get("masterAddress")}
+            masters = {row.master for row in own if row.master}
             # An agent of several masters acts for each of them, so only the user can say which one is meant.
             if len(masters) == 1:
                 self._known_account = masters.pop()
@@ -546,8 +548,7 @@ class TradingFlows:
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
-        query = {"userAddr": owner, "symbol": str(product.code)}
-        rows = yield from read_rows("positions", self._delivery.retry, **query)
+        rows = yield from read_typed(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
         orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
@@ -588,12 +589,8 @@ class TradingFlows:
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
 
 
-def _closing_orders(
-    product: Product, row: Mapping[str, Any], price: Amount | None, options: Mapping[str, Any]
-) -> list[Order]:
-    long_size, short_size = str(row.get("longSize") or "0"), str(row.get("shortSize") or "0").removeprefix("-")
-    # Sizes stay text, and "0.000" is no position: what is left without zeros, point and sign is empty.
-    sizes = [size for size in (long_size, f"-{short_size}") if size.strip("-0.")]
+def _closing_orders(product: Product, row: Position, price: Amount | None, options: Mapping[str, Any]) -> list[Order]:
+    sizes = [size for size in (row.long_size, -abs(row.short_size)) if size]
     return [close_position(product.symbol, size, price, hedge=is_hedged(row), **options) for size in sizes]
 
 

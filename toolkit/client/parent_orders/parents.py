@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
-from ...product_rows import ProductRule
 from ...products import Amount
 from ...protocol.orders.order_actions import OrderAction
+from ...protocol.reads.product_rows import ProductRule
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared

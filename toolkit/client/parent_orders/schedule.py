@@ -21,8 +21,7 @@ import msgspec
 from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
 from ...protocol.orders.order_actions import OrderAction
 from ..orders.intents import OPEN, intent_id
-from ..orders.receipts import receipt
-from ..reads.reading import amount
+from ..orders.receipts import fills_of, receipt
 from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
 
 if TYPE_CHECKING:
@@ -336,8 +335,8 @@ class ParentRunner:
             return None  # asked again at the next slice
         if not made.is_final:
             return None
-        row = made.rows.get(0, {})
-        return replace(child, filled=amount(row, "filledQty"), value=amount(row, "cumFilledValue"))
+        filled, value = fills_of(made)
+        return replace(child, filled=filled, value=value)
 
     def _change(
         self, id: str, change: Callable[[Plan], Plan], expected: Plan | None = None, any_state: bool = False

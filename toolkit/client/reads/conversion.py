@@ -11,7 +11,9 @@ from ...numerals import Span, When, milliseconds, unit_text
 from ...products import identifier
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
+from ...protocol.orders.names import OrderField
 from ...protocol.reads.endpoint import Param
+from ...protocol.reads.info.orders import OrderState, Trade
 
 Query = tuple[tuple[str, str], ...]
 """Names and values of a query, as they are sent."""
@@ -63,10 +65,14 @@ class OrderRef:
     symbol: str | int | None = None
 
 
+_NAMING = (OrderState, Trade)
+"""Rows that name an order, each in its own words."""
 _IDS = {
-    "order_id": ("order_id", "ordId", "orderId"),
-    "client_order_id": ("cl_ord_id", "client_order_id", "clOrdId", "clientOrderId"),
-}
+    "order_id": ("order_id", *(row.declared.wires("order_id")[0] for row in _NAMING)),
+    "client_order_id": (
+        "cl_ord_id", "client_order_id", *(row.declared.wires("client_order_id")[0] for row in _NAMING),
+    ),
+}  # fmt: skip
 """Parameter → names of the same id in receipts and in rows."""
 
 
@@ -106,7 +112,7 @@ def order_ref(value: object, name: str = "order") -> OrderRef:
         given = next((member for one in names if (member := _member(value, one)) is not None), None)
         found[kind] = None if given is None else identifier(given, kind)
     symbol = _member(value, "symbol")
-    symbol = _member(value, "symbolCode") if symbol is None else symbol
+    symbol = _member(value, OrderField.PRODUCT) if symbol is None else symbol
     return OrderRef(found["order_id"], found["client_order_id"], symbol)
 
 

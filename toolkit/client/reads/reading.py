@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ...environments import LOCAL
 from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct, warn
 from ...numerals import moment
-from ...product_rows import TIER_ROWS, missing_words, product_rows
 from ...products import Product, ProductTable
-from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ...protocol.reads.door import Door, R, admit, rows_of, typed_rows
+from ...protocol.enums import AgentStatus, PositionMode
+from ...protocol.reads.door import Door, R, admit, rows_of, seen, typed_rows
 from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info.accounts import AccountAgent
 from ...protocol.reads.info.explorer import BLOCK, BlockPage
 from ...protocol.reads.info.orders import OrderState
+from ...protocol.reads.info.positions import Position
 from ...protocol.reads.info.products import MarginTier, ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
+from ...protocol.reads.product_rows import TIER_ROWS, missing_words, product_rows
 from ...protocol.reads.rows import Record
 from ...protocol.reads.rows import Row as TypedRow
 from ...protocol.reads.wire_values import amount as figure
@@ -141,7 +143,7 @@ def known(value: V | None, row: TypedRow, name: str) -> V:
     return value
 
 
-def approvals_of(agent: str, rows: Iterable[Row]) -> list[Row]:
+def approvals_of(agent: str, rows: Iterable[Row]) -> list[AccountAgent]:
     """Return the approvals of an agent that hold.
 
     A venue that does not know the parameters of the query sends ended ones too, and those of other agents.
@@ -153,23 +155,23 @@ def approvals_of(agent: str, rows: Iterable[Row]) -> list[Row]:
     rows : iterable of mapping
         Rows of the query `agents`, in wire names.
     """
+    return [
+        row
+        for row in (seen(AccountAgent, one) for one in rows)
+        if row is not None and (row.status or "").upper() == AgentStatus.ACTIVE.name
+        if (row.agent or agent).lower() == agent.lower()
+    ]
 
-    def holds(row: Row) -> bool:
-        status = (ENUMS["agent_status"].text(row.get("status")) or "").upper()
-        return status == AgentStatus.ACTIVE.name and str(row.get("agentAddress", agent)).lower() == agent.lower()
 
-    return [row for row in rows if holds(row)]
-
-
-def is_hedged(position: Row) -> bool:
+def is_hedged(position: Position) -> bool:
     """Return whether a position is one in hedge mode, in which a product has a long and a short leg.
 
     Parameters
     ----------
-    position : mapping
-        The position, in wire names.
+    position : Position
+        The position.
     """
-    return (ENUMS["position_mode"].text(position.get("positionMode")) or "").upper() == PositionMode.HEDGE.name
+    return (position.position_mode or "").upper() == PositionMode.HEDGE.name
 
 
 def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
@@ -182,14 +184,15 @@ def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
     retry : Retry
         How often and when a query is repeated.
     **query : str
-        Parameters in wire names.
+        Parameters by name, as text.
 
     Raises
     ------
     BadAnswer
         Unless all rows are there, each with what its record can't do without.
     """
-    endpoint, pairs = ENDPOINTS[name], tuple(query.items())
+    endpoint = ENDPOINTS[name]
+    pairs = endpoint.query(**query)
     envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
     rows = _all_of(endpoint, envelope.data, pairs)
     admit(endpoint.path, endpoint.record, rows)
@@ -206,14 +209,14 @@ def read_typed(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[list[R
     retry : Retry
         How often and when a query is repeated.
     **query : str
-        Parameters in wire names.
+        Parameters by name, as text.
 
     Raises
     ------
     BadAnswer
         Unless all rows are there, each with what its record can't do without.
     """
-    pairs = tuple(query.items())
+    pairs = endpoint.query(**query)
     envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
     return typed_rows(endpoint.row, _all_of(endpoint, envelope.data, pairs), endpoint.path)
 
@@ -245,7 +248,7 @@ def whole(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-class OpenOrders(dict[int, tuple[str, Row]]):
+class OpenOrders(dict[int, tuple[str, OrderState]]):
     """Status and row of open orders, by id. `missing` says why some may not be there, or ""."""
 
     missing = ""
@@ -263,10 +266,10 @@ def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
     retry : Retry
         How often and when a query is repeated.
     **query : str
-        Parameters in wire names.
+        Parameters by name, as text.
     """
     endpoint = ENDPOINTS[name]
-    envelope = yield from read(Fetch("GET", endpoint.path, tuple(query.items())), retry)
+    envelope = yield from read(Fetch("GET", endpoint.path, endpoint.query(**query)), retry)
     data = envelope.data
     if endpoint.shape == "one":
         data = [data]
@@ -462,8 +465,15 @@ class Reader:
         for status in OPEN_STATUSES:
             given = {"account": account, "status": status, "symbol": code}
             read = yield from self.all_rows("order_states", given, in_part=in_part)
-            found |= {int(row[_ORDER_ID]): (status, row) for row in read.rows.values()}
-            found.missing = found.missing or read.missing
+            rows, path = list(read.rows.values()), read.endpoint.path
+            if not in_part:
+                found |= {row.order_id: (status, row) for row in typed_rows(OrderState, rows, path)}
+            # An order with a damaged value can be cancelled all the same.
+            loose = [seen(OrderState, row, in_part=True) for row in rows] if in_part else []
+            found |= {row.order_id: (status, row) for row in loose if row and row.order_id and row.symbol}
+            is_damaged = in_part and any(seen(OrderState, row) is None for row in rows)
+            damaged = f"{path}: an open order has a value that can't be read" if is_damaged else ""
+            found.missing = found.missing or read.missing or damaged
         return found
 
     @property
@@ -749,7 +759,7 @@ def meta_rows(rows: object) -> list[Any]:
 
 
 PATH = ENDPOINTS["products"].path
-[_TABLE], [_ORDER_ID] = MarginTier.declared.wires("table"), OrderState.declared.wires("order_id")
+[_TABLE] = MarginTier.declared.wires("table")
 _BLOCK, _HASH = BlockPage.declared.wires("block", "hash")
 KEEP_MS = 60_000
 """How long a product list is used before it is fetched again."""

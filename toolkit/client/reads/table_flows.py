@@ -22,6 +22,7 @@ from ...protocol.reads.endpoint import MAX_TIME
 from ...protocol.reads.info.accounts import WALLET_BALANCES
 from ...protocol.reads.info.orders import OrderEvent, Trade
 from ...protocol.reads.info.positions import POSITIONS
+from ...protocol.reads.info_queries import MARGIN_TABLES
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
 from .conversion import Time, seconds
 from .reading import OPEN_STATUSES, Catalogue, Reader
@@ -103,7 +104,7 @@ class ProductFlows(SessionPart):
         >>> session.products.margin_tables().loc[1, "max_leverage"].tolist()
         [40.0, 20.0]
         """
-        frame: pd.DataFrame = yield from self._session._reader.meta("marginTables", exact, index)
+        frame: pd.DataFrame = yield from self._session._reader.meta(MARGIN_TABLES, exact, index)
         return frame
 
     @flow

@@ -242,7 +242,7 @@ def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
     channel, fields = topic.channel, topic.fields
     if channel.type == CANDLE.type:
         rows = yield from _rows(
-            session, "klines_last", symbol_name=fields["symbol"], interval=fields["interval"], limit=str(RECENT)
+            session, "klines_last", symbol=fields["symbol"], interval=fields["interval"], limit=str(RECENT)
         )
         # Newest first; a snapshot has the current candle in `data` itself and the ones before it in `recent`.
         return {**rows[0], "recent": rows[:0:-1]} if rows else None
@@ -251,15 +251,15 @@ def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
         return data
     if (query := _LOGS.get(channel.type)) is None:
         return None
-    rows = yield from _rows(session, query.name, userAddr=fields[ACCOUNT.name], pageSize=str(RECENT))
+    rows = yield from _rows(session, query.name, account=fields[ACCOUNT.name], page_size=str(RECENT))
     symbols = yield from _symbols(session, rows)
     return {channel.key: _renamed(rows[::-1], query.record, channel.record, symbols)}
 
 
 def _account(session: InfoSession, address: str) -> Flow[Data]:
     """Return wallet, open orders and positions. Leverages are those of the positions, the Info API has no others."""
-    wallets = yield from _rows(session, "wallet_balances", userAddr=address)
-    held = yield from _rows(session, "positions", userAddr=address)
+    wallets = yield from _rows(session, "wallet_balances", account=address)
+    held = yield from _rows(session, "positions", account=address)
     open_orders: list[Data] = []
     for status in OPEN_STATUSES:
         read = yield from Reader(session).all_rows("order_states", {"account": address, "status": status})

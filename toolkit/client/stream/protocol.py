@@ -397,8 +397,8 @@ class FeedProtocol(TopicUpdates):
         if topic is None:
             self.reason = text
         elif method == "subscribe":
-            if message.get("retryAfterMs"):
-                topic.snapshot_due_ms, topic.retry_at_ms = None, now_ms + int(message["retryAfterMs"])
+            if message.get(wire.RETRY_AFTER):
+                topic.snapshot_due_ms, topic.retry_at_ms = None, now_ms + int(message[wire.RETRY_AFTER])
                 self.needs_shell = True
                 self._set_state(topic, "resyncing", text)
                 return

@@ -16,8 +16,8 @@ from ...environments import Environment
 from ...errors import InputError, SessionClosed
 from ...guards import without_keys
 from ...numerals import Span
-from ...protocol.reads import feed as wire
-from ...protocol.reads.channel import INTERVALS
+from ...protocol.reads.channel import ACCOUNT, INTERVALS, Channel
+from ...protocol.reads.channels import account, chain, market
 from ...suggestions import Suggesting
 from ..reads.conversion import seconds
 from .client import FeedClient, history_reader
@@ -99,7 +99,7 @@ class Stream(Suggesting):
         >>> session.stream.order_book("BTCUSDC", depth=1).frame().values.tolist()
         [['BUY', 1, 62493.4, 0.344], ['SELL', 1, 62506.6, 0.359]]
         """
-        return LiveBook(self._open(), wire.CHANNELS["orderBook"], {"symbol": symbol, "depth": depth})
+        return LiveBook(self._open(), market.ORDER_BOOK, {"symbol": symbol, "depth": depth})
 
     def trades(self, symbol: str) -> LiveLog:
         """Return the public trades of a product as they happen, starting with the last ones.
@@ -118,7 +118,7 @@ class Stream(Suggesting):
         >>> session.stream.trades("BTCUSDC").frame()["price"].tail(2).tolist()
         [62503.4, 62500.0]
         """
-        return LiveLog(self._open(), wire.CHANNELS["trades"], {"symbol": symbol})
+        return LiveLog(self._open(), market.TRADES, {"symbol": symbol})
 
     def ticker(self, symbol: str) -> LiveValue:
         """Return prices, open interest, funding and 24 h statistics of a product.
@@ -139,7 +139,7 @@ class Stream(Suggesting):
         >>> live.value.last
         Decimal('62500.0')
         """
-        return LiveValue(self._open(), wire.CHANNELS["ticker"], {"symbol": symbol})
+        return LiveValue(self._open(), market.TICKER, {"symbol": symbol})
 
     def tickers(self) -> LiveTable:
         """Return the tickers of all products, by symbol.
@@ -153,7 +153,7 @@ class Stream(Suggesting):
         >>> session.stream.tickers().frame()["mark_price"].head(2).tolist()
         [62500.0, 2450.0]
         """
-        return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
+        return LiveTable(self._open(), market.ALL_TICKERS, {})
 
     def candles(self, symbol: str, interval: Span = "1m") -> LiveCandles:
         """Return the candles of a product: the last ones and the one still forming.
@@ -175,7 +175,7 @@ class Stream(Suggesting):
         [61387.8, 62500.0]
         """
         fields = {"symbol": symbol, "interval": str(seconds(interval, INTERVALS))}
-        return LiveCandles(self._open(), wire.CHANNELS["candle"], fields)
+        return LiveCandles(self._open(), market.CANDLE, fields)
 
     def account(self, address: str | None = None) -> LiveAccount:
         """Return the wallet of an account: balance, equity, available margin, fee rates.
@@ -274,7 +274,7 @@ class Stream(Suggesting):
         >>> session.stream.fills().frame()["quantity"].tolist()
         [0.01]
         """
-        return self._log("userFilled", address)
+        return self._log(account.USER_FILLED, address)
 
     def order_history(self, address: str | None = None) -> LiveLog:
         """Return every status change of an account's orders as it happens.
@@ -294,7 +294,7 @@ class Stream(Suggesting):
         >>> session.stream.order_history().frame()["status"].tolist()
         ['NEW', 'FILLED']
         """
-        return self._log("orderHist", address)
+        return self._log(account.ORDER_HIST, address)
 
     def closed_positions(self, address: str | None = None) -> LiveLog:
         """Return closed positions of an account as they happen.
@@ -316,7 +316,7 @@ class Stream(Suggesting):
         >>> live.frame()["pnl"].tolist()
         [-0.132]
         """
-        return self._log("closedPosition", address)
+        return self._log(account.CLOSED_POSITION, address)
 
     def funding(self, address: str | None = None) -> LiveLog:
         """Return funding payments of an account as they happen.
@@ -335,7 +335,7 @@ class Stream(Suggesting):
         >>> session.stream.funding().frame().columns[:4].tolist()
         ['time', 'symbol', 'side', 'size']
         """
-        return self._log("userFunding", address)
+        return self._log(account.USER_FUNDING, address)
 
     def events(self, address: str | None = None) -> LiveLog:
         """Return events of an account as they happen: orders, actions, approvals, vaults.
@@ -356,7 +356,7 @@ class Stream(Suggesting):
         >>> live.frame()["kind"].tolist()
         ['perpOrder', 'perpOrder', 'actionAck']
         """
-        return self._log("userEvent", address)
+        return self._log(account.USER_EVENT, address)
 
     def blocks(self) -> LiveLog:
         """Return blocks as they are made.
@@ -372,7 +372,7 @@ class Stream(Suggesting):
         >>> live.frame()["block"].tolist()
         [1, 2]
         """
-        return LiveLog(self._open(), wire.CHANNELS["block"], {})
+        return LiveLog(self._open(), chain.BLOCK, {})
 
     def block_height(self) -> LiveValue:
         """Return the height of the newest block.
@@ -387,7 +387,7 @@ class Stream(Suggesting):
         >>> int(session.stream.block_height().frame()["block"].item())
         2
         """
-        return LiveValue(self._open(), wire.CHANNELS["blockHeight"], {})
+        return LiveValue(self._open(), chain.BLOCK_HEIGHT, {})
 
     def transactions(self) -> LiveLog:
         """Return the transactions of all accounts as they happen.
@@ -403,7 +403,7 @@ class Stream(Suggesting):
         >>> live.frame()["action"].tolist()
         ['placeOrder']
         """
-        return LiveLog(self._open(), wire.CHANNELS["tx"], {})
+        return LiveLog(self._open(), chain.TX, {})
 
     @property
     def settings(self) -> Settings:
@@ -503,11 +503,11 @@ class Stream(Suggesting):
         return found
 
     def _part(self, part: str, address: str | None) -> LiveAccount:
-        fields = {"userAddress": self._account(address)}
-        return LiveAccount(self._open(), wire.CHANNELS["aopState"], fields, part=part)
+        fields = {ACCOUNT.name: self._account(address)}
+        return LiveAccount(self._open(), account.AOP_STATE, fields, part=part)
 
-    def _log(self, channel: str, address: str | None) -> LiveLog:
-        return LiveLog(self._open(), wire.CHANNELS[channel], {"userAddress": self._account(address)})
+    def _log(self, channel: Channel, address: str | None) -> LiveLog:
+        return LiveLog(self._open(), channel, {ACCOUNT.name: self._account(address)})
 
 
 class StreamHealth(Suggesting):

@@ -519,7 +519,7 @@ def _canonical(field: SubscriptionField, value: Any) -> Any:
 
 def _first_item(channel: Channel, data: Mapping[str, Any]) -> Mapping[str, Any]:
     items = data.get(channel.key)
-    if channel.type == "aopState" and isinstance(items, dict):
+    if channel.parts and isinstance(items, dict):
         items = next((part for part in items.values() if part), None)
     if isinstance(items, list):
         items = items[0] if items else None

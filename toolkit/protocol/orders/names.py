@@ -34,7 +34,19 @@ class ActionType(StrEnum):
     WITHDRAW = "withdraw"
     CLAIM = "faucetClaim"
     APPROVE_AGENT = "approveAgent"
+    REGISTER_BUILDER = "registerBuilder"
     APPROVE_BUILDER = "approveAgentToBuilder"
+    REVOKE_BUILDER = "revokeAgentToBuilder"
+    BIND_REFERRAL = "bindReferral"
+    SEND = "usdSend"
+    VAULT_CREATE = "vaultCreate"
+    VAULT_DEPOSIT = "vaultDeposit"
+    VAULT_OWNER = "vaultUpdateOwner"
+    VAULT_PART = "vaultCreateSubVault"
+    VAULT_REBALANCE = "vaultRebalance"
+
+    # As other text, as in `OrderField`.
+    __repr__ = str.__repr__
 
 
 ORDER_ACTIONS: frozenset[str] = frozenset(
@@ -45,6 +57,20 @@ BRACKET_ACTIONS: frozenset[str] = frozenset((ActionType.BRACKET, ActionType.BUIL
 """Types of those that carry one main order with its exits."""
 BUILDER_ACTIONS: frozenset[str] = frozenset((ActionType.BUILDER, ActionType.BUILDER_BRACKET))
 """Types of those that a builder's agent signs."""
+
+
+class ActionField(StrEnum):
+    """Fields of actions and requests that code outside `protocol` fills in or reads."""
+
+    CHAIN = "dexChain"
+    AGENT = "agentAddress"
+    MARGIN_MODE = "marginMode"
+    EXPIRY = "expiryAfter"
+    VAULT = "vaultAddress"
+
+
+PLACED_REDUCE_ONLY = "reduceOnlyOption"
+"""Name of `OrderField.REDUCE_ONLY` in placeOrder."""
 
 
 class OrderField(StrEnum):

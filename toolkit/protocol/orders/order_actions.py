@@ -269,8 +269,8 @@ def as_written(payload: Mapping[str, Any], action: AnyAction) -> dict[str, Any]:
     return {**payload, **action.to_wire()} if isinstance(action, OtherAction) else dict(payload)
 
 
-def named_orders(action: AnyAction) -> list[tuple[dict[str, int], OrderItem | None]]:
-    """Return the ids by which an action names its orders or cancels, as answers have them, each with its order.
+def named_orders(action: AnyAction) -> list[tuple[int | None, int | None, OrderItem | None]]:
+    """Return the client id and the venue's id by which an action names each order or cancel, and the order.
 
     Parameters
     ----------
@@ -279,18 +279,14 @@ def named_orders(action: AnyAction) -> list[tuple[dict[str, int], OrderItem | No
 
     Returns
     -------
-    list of (dict of str to int, OrderItem or None)
-        clOrdId and ordId as far as they are named, and None for the order of a cancel.
+    list of (int or None, int or None, OrderItem or None)
+        An id that is not given is None, and so is the order of a cancel.
     """
-    items: list[tuple[int | None, int | None, OrderItem | None]] = []
     if isinstance(action, CancelOrders):
-        items = [(item.cl_ord_id, item.order_id, None) for item in action.cancels]
-    elif isinstance(action, OrderAction):
-        items = [(item.cl_ord_id, action.order_id, item) for item in action.orders]
-    return [
-        ({name: number for name, number in (("clOrdId", client_id), ("ordId", order_id)) if number}, item)
-        for client_id, order_id, item in items
-    ]
+        return [(item.cl_ord_id or None, item.order_id or None, None) for item in action.cancels]
+    if isinstance(action, OrderAction):
+        return [(item.cl_ord_id or None, action.order_id or None, item) for item in action.orders]
+    return []
 
 
 def order_ids(action: AnyAction) -> set[int]:

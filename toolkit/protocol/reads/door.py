@@ -225,6 +225,56 @@ def typed_rows(
     return list(map(cast(Callable[..., R], row), *columns)) if columns else []
 
 
+def seen(row: type[R], given: object, *, in_part: bool = False) -> R | None:
+    """Return a row of which any field may be missing, or `None` for one with a value that can't be read.
+
+    It is for rows that prove something by what they have, such as whose order they are. A missing field is `None`.
+
+    Parameters
+    ----------
+    row : type of Row
+        Class of the row.
+    given : object
+        The row as decoded.
+    in_part : bool, optional
+        True if a value that can't be read is `None` as well, for a row that is acted on in any case (default: `False`).
+    """
+    if not isinstance(given, Mapping):
+        return None
+    values = []
+    for field in row.declared.fields:
+        try:
+            values.append(wire_values.read(field, given.get(field.wire)))
+        except ValueError:
+            if not in_part:
+                return None
+            values.append(None)
+    return cast(Callable[..., R], row)(*values)
+
+
+def legible(row: type[R], rows: Sequence[object], path: str) -> list[R]:
+    """Return rows of which any field may be missing, as `seen` does.
+
+    Parameters
+    ----------
+    row : type of Row
+        Class of the rows.
+    rows : sequence of object
+        Rows of the data.
+    path : str
+        Path of the query, for the error.
+
+    Raises
+    ------
+    BadAnswer
+        For a value that can't be read.
+    """
+    found = [one for given in rows if (one := seen(row, given)) is not None]
+    if len(found) < len(rows):
+        raise BadAnswer(f"GET {path}: {row.declared.name}: a row has a value that can't be read", body=shown(rows))
+    return found
+
+
 class Door:
     """The door of one session: it says once that a field is absent, or that rows of a live object were left out."""
 

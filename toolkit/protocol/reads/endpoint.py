@@ -267,6 +267,17 @@ class Endpoint(Generic[R_co]):
         """True for a query whose pages can be read completely by the times of its rows."""
         return self.shape == "paged" and "endTime" in self.params and bool(self.record.time)
 
+    def query(self, **given: str) -> tuple[tuple[str, str], ...]:
+        """Return a query on the wire: pairs of name and text.
+
+        Parameters
+        ----------
+        **given : str
+            Texts by the Python name of their parameter.
+        """
+        wires = {param.name: name for name, param in self.params.items()}
+        return tuple([(wires[name], text) for name, text in given.items()])
+
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
         """Return the typed values of a query string by wire name, including defaults.
 
@@ -345,3 +356,22 @@ class Endpoint(Generic[R_co]):
         """
         total = data.get("total") if isinstance(data, Mapping) else None
         return int(total) if isinstance(total, int | str) and _COUNT.fullmatch(str(total)) else None
+
+
+def rows_of_query(query: Iterable[tuple[str, str]]) -> int | None:
+    """Return how many rows a query asks for, `None` where it sets no limit.
+
+    Parameters
+    ----------
+    query : iterable of tuple of (str, str)
+        Names and texts of the query.
+    """
+    asked = dict(query)
+    try:
+        if {"startTime", "endTime", "interval"} <= asked.keys():
+            first, last, seconds = (int(asked[name]) for name in ("startTime", "endTime", "interval"))
+            # Both ends of a window are included, and candles start at multiples of their length.
+            return (last - first) // (1000 * seconds) + 2
+        return next((int(asked[name]) for name in ("pageSize", "size", "limit") if name in asked), None)
+    except (ValueError, ArithmeticError):
+        return None

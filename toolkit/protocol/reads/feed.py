@@ -72,6 +72,8 @@ RECORDS: dict[str, Record] = {one.type: one.record for one in CHANNELS.values() 
 AOP_RECORDS: dict[str, Record] = {part: row.declared for part, row in account.AOP_STATE.parts.items()}
 """Part of aopState's `aop` → record of its items. Its identity names an item."""
 
+RETRY_AFTER = "retryAfterMs"
+"""Member of a refusal that says after how many ms a subscription may be tried again."""
 CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
 """Order states in an aopState increment that remove the order from the open orders."""
 

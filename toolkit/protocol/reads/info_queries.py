@@ -52,8 +52,10 @@ ENDPOINTS: dict[str, Endpoint[Row]] = {
 BY_PATH: dict[str, Endpoint[Row]] = {query.path: query for query in ENDPOINTS.values()}
 """Path → declaration."""
 
+MARGIN_TABLES = "marginTables"
+"""Member of the product list's data that has the margin tables."""
 META_RECORDS: dict[str, Record] = {
-    "marginTables": products.MarginTier.declared,
+    MARGIN_TABLES: products.MarginTier.declared,
     "currencies": products.Currency.declared,
 }
 """Further members of the product list's data → record of their rows. A margin table has a row for each tier."""

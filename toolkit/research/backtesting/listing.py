@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import structs
 
-from ...product_rows import META
 from ...products import MarginTables, Product, VenueProduct
+from ...protocol.reads.product_rows import META
 from ...suggestions import check_known
 from ...venue.engine.core import Core
 from ...venue.model.genesis import Genesis, completed_row, default_margin_tables, default_products, derived_product

@@ -13,8 +13,8 @@ import msgspec
 
 from ...checks import MIN_WITHDRAWAL
 from ...errors import warn
-from ...product_rows import TIERS
 from ...products import MarginTables, Product
+from ...protocol.reads.product_rows import TIERS
 from .constants import DAY, PERCENT, USDC
 
 GENESIS_TIME = 1_767_225_600_000

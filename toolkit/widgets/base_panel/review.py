@@ -12,9 +12,9 @@ import traitlets
 
 from ...errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from ...orders import Order
-from ...product_rows import CHECKS, TIER_LEVERAGE, TIERS, ProductRule
 from ...protocol.orders.names import ORDER_ACTIONS, ActionType
 from ...protocol.orders.order_actions import OrderAction, order_ids
+from ...protocol.reads.product_rows import CHECKS, TIER_LEVERAGE, TIERS, ProductRule
 from .panel import Panel, can_sign
 from .watch import News
 

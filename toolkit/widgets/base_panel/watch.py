@@ -12,7 +12,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from ...environments import LOCAL
 from ...errors import ToolkitError
 from ...numerals import time_text
+from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import CancelAll, order_ids
+from ...protocol.reads.info.explorer import Transaction
 from .number_format import grouped, short, signed, trimmed
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ OWN_CANCELS = 50
 NEWS = 50
 FORCED = ("LIQUIDATION", "ADL", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF")
 """Types of orders that the venue places for an account."""
+
+[_ACTION] = Transaction.declared.wires("action")
 
 
 class News(NamedTuple):
@@ -217,8 +221,8 @@ class SessionWatch:
 
     def _on_events(self, update: Update) -> None:
         names = {str(one["kind"]) for one in update.items}
-        actions = {str(part.get("actionType")) for one in update.items for part in one["event"] or ()}
-        if "approveAgent" in names | actions and update.kind == "incremental":
+        actions = {str(part.get(_ACTION)) for one in update.items for part in one["event"] or ()}
+        if ActionType.APPROVE_AGENT in names | actions and update.kind == "incremental":
             self._read_at = 0.0
             self.wake()
 

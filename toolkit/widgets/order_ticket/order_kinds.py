@@ -12,8 +12,8 @@ from ...checks import SLIPPAGE_UNIT, default_slippage, slippage_bound, slippage_
 from ...errors import InputError
 from ...numerals import plain_decimal
 from ...orders import MAX_SLICES, Bracket, Order, Twap, scale, twap
-from ...product_rows import ProductRule
 from ...products import Product
+from ...protocol.reads.product_rows import ProductRule
 from ..base_panel.number_format import WIDE, trimmed
 from ..order_ticket import validation as rules
 from .draft import (

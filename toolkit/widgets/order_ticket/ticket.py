@@ -10,7 +10,7 @@ import traitlets
 
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, require
 from ...products import decimal_text
-from ...protocol.orders.names import ActionType, OrderField
+from ...protocol.orders.names import ActionField, ActionType, OrderField
 from ..base_panel import static_view
 from ..base_panel.number_format import grouped, short, trimmed
 from ..base_panel.panel import can_sign, module
@@ -269,7 +269,7 @@ class OrderTicket(ReviewedPanel):
         -----
         It raises errors as `session.prepare` does.
         """
-        payload = {"type": ActionType.SET_MARGIN_MODE.value, "marginMode": mode}
+        payload = {"type": ActionType.SET_MARGIN_MODE.value, ActionField.MARGIN_MODE.value: mode}
         return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {str(mode).lower()}", "set")
 
     def take_share(self, percent: int) -> None:

@@ -19,9 +19,9 @@ from ...checks import Failure, check_order
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
-from ...product_rows import ProductRule
 from ...products import Product
 from ...protocol.orders.names import OrderField
+from ...protocol.reads.product_rows import ProductRule
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 

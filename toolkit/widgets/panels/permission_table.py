@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...client.orders.approvals import rows_to_revoke
 from ...errors import InputError
+from ...protocol.orders.approvals import agent_approval, builder_revocation
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, short
 from ..base_panel.panel import Panel, confirmed, module
@@ -76,12 +77,12 @@ class Permissions(Panel):
         found = rows_to_revoke(self._rows(), who)
         if not found:
             raise InputError(f"{who!r} may not act for this account", field="who", rule="active", value=who)
-        chain = {"dexChain": self._session.environment.chain.dex_chain}
+        chain = self._session.environment.chain
         receipt: Receipt
         for row in found:
-            agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
-            action = {"type": "approveAgent", **agent}
-            payload = {**({"type": "revokeAgentToBuilder"} if row["kind"] == "builder" else action), **chain}
+            name = str(row["name"])
+            is_builder = row["kind"] == "builder"
+            payload = builder_revocation(chain) if is_builder else agent_approval(chain, ZERO_ADDRESS, name, 0)
             receipt = self._session.intents.send(self._session.intents.prepare(payload), confirmed=True)
             self.notice = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
         self.reload()

@@ -3,6 +3,8 @@
 Source: docs/published.md, "WebSocket".
 """
 
+from enum import StrEnum
+
 from ...fields import L
 from ..channel import ACCOUNT, Channel
 from ..rows import (
@@ -296,6 +298,13 @@ USER_FUNDING = Channel(
     quiet=True,
     typed=True,
 )
+
+
+class EventKind(StrEnum):
+    """Kinds of the events of an account that code outside `protocol` treats differently from others."""
+
+    ORDER = "perpOrder"
+    ACKNOWLEDGEMENT = "actionAck"
 
 
 class FeedEvent(Row, feed=True):

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ....errors import InputError
 from ....numerals import span_ns
+from ....research.backtesting.listing import FIELDS
 from ....venue.engine.core import Core
 from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
@@ -425,7 +426,10 @@ def _span(symbol: str, summary: Summary) -> Bars:
 def _products(data: Mapping[str, Summary], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
     # The venue's steps are used if the recording fits them, so that a strategy runs the same on paper.
-    known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
+    known = {
+        row["symbol"]: (Decimal(row[FIELDS["tick_size"]]), Decimal(row[FIELDS["step_size"]]))
+        for row in default_products()
+    }
     found: dict[str, Any] = dict(given or {})
     for symbol, events in data.items():
         wanted = found.get(symbol)

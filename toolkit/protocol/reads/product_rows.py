@@ -11,8 +11,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from .errors import InputError, warn
-from .numerals import MAX_DIGITS, not_a, read_amount, read_decimal, read_positive, read_rows
+from ...errors import InputError, warn
+from ...numerals import MAX_DIGITS, not_a, read_amount, read_decimal, read_positive, read_rows
+from .info.products import MarginTier, ProductList, ProductMeta
 
 Tell = Callable[[str, str], None]
 """Takes a sentence about a product list, after the key under which a session says it once (`key_of`)."""
@@ -76,32 +77,45 @@ def _truth(value: Any, wire: str) -> bool:
     return found
 
 
-META: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
-    "name": ("name", _text),
-    "symbol": ("symbol", _text),
-    "code": ("code", _whole),
-    "currency_code": ("currencyCode", _whole),
-    "price_precision": ("pricePrecision", _whole),
-    "quantity_precision": ("qtyPrecision", _whole),
-    "tick_size": (ProductRule.TICK_SIZE, _above_0),
-    "step_size": (ProductRule.STEP_SIZE, _above_0),
-    "min_order_value": (ProductRule.MIN_VALUE, _from_0),
-    "max_order_quantity": (ProductRule.MAX_QUANTITY, _above_0),
-    "max_position_notional": (ProductRule.MAX_NOTIONAL, _above_0),
-    "max_leverage": (ProductRule.MAX_LEVERAGE, _above_0),
-    "max_slippage_pct": (ProductRule.MAX_SLIPPAGE, _above_0),
-    "minimum_price": (ProductRule.MIN_PRICE, _from_0),
-    "maker_fee_rate": ("defaultMakerFeeRate", _number),
-    "taker_fee_rate": ("defaultTakerFeeRate", _number),
-    "funding_interval": ("fundingInterval", _seconds),
-    "product_type": ("productType", _text),
-    "list_status": ("listStatus", _text),
-    "only_isolated": ("onlyIsolated", _truth),
-    "base_currency": ("baseCurrency", _text),
-    "quote_currency": ("quoteCurrency", _text),
-    "settle_currency": ("settleCurrency", _text),
-    "margin_table_id": ("marginTableId", _whole),
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "name": _text,
+    "symbol": _text,
+    "code": _whole,
+    "currency_code": _whole,
+    "price_precision": _whole,
+    "quantity_precision": _whole,
+    "tick_size": _above_0,
+    "step_size": _above_0,
+    "min_order_value": _from_0,
+    "max_order_quantity": _above_0,
+    "max_position_notional": _above_0,
+    "max_leverage": _above_0,
+    "max_slippage_pct": _above_0,
+    "minimum_price": _from_0,
+    "maker_fee_rate": _number,
+    "taker_fee_rate": _number,
+    "funding_interval": _seconds,
+    "product_type": _text,
+    "list_status": _text,
+    "only_isolated": _truth,
+    "base_currency": _text,
+    "quote_currency": _text,
+    "settle_currency": _text,
+    "margin_table_id": _whole,
 }
+_COLUMNS = {"max_slippage_pct": "max_slippage", "margin_table_id": "margin_table"}
+"""Field of Product → column of ProductMeta, where they differ."""
+OPTIONAL_RULE = "minimum_price"
+"""A field that is a rule only where it is there. It is in no published list, so nothing is missing without it."""
+
+
+def _wire(name: str) -> str:
+    if name == OPTIONAL_RULE:
+        return ProductRule.MIN_PRICE
+    return ProductMeta.declared.by_column[_COLUMNS.get(name, name)].wire
+
+
+META = {name: (_wire(name), read) for name, read in _READERS.items()}
 """Field of Product → its name in ProductMeta and how it is read, in the order of ProductMeta's fields.
 
 A largest quantity, position, leverage or slippage of 0 would allow nothing. Servers write 0 for what is not set, so it
@@ -109,27 +123,25 @@ counts as unreadable.
 """
 NEEDED = ("code", "symbol", "tick_size", "step_size", "min_order_value")
 """Fields without which a product can't be traded."""
-OPTIONAL_RULE = "minimum_price"
-"""A field that is a rule only where it is there. It is in no published list, so nothing is missing without it."""
-TIERS = "marginTableId"
+TIERS = _wire("margin_table_id")
 """Name on the wire under which unknown margin tiers are said."""
 TIER_ROWS = "riskLimitVo"
 """Name on the wire of the rows of a margin table."""
-TIER_LEVERAGE = f"{TIER_ROWS}.maxLeverage"
+TIER = {name: MarginTier.declared.by_column[name].wire for name in ("floor", "maintenance_rate", "max_leverage")}
+"""Field of MarginTier → its name in the rows of a margin table."""
+TIER_LEVERAGE = f"{TIER_ROWS}.{TIER['max_leverage']}"
 """Name on the wire under which it is said that tiers have no highest leverage."""
 CHECKS = {
     ProductRule.MAX_LEVERAGE: "the highest leverage",
     ProductRule.MAX_QUANTITY: "the largest quantity of an order",
     ProductRule.MAX_SLIPPAGE: "the largest slippage of a market order",
     ProductRule.MAX_NOTIONAL: "the largest position",
-    "onlyIsolated": "whether margin is isolated only",
-    "listStatus": "whether orders are accepted",
+    _wire("only_isolated"): "whether margin is isolated only",
+    _wire("list_status"): "whether orders are accepted",
     TIERS: "leverage, maintenance margin and liquidation price by the size of a position",
     TIER_LEVERAGE: "the highest leverage by the size of a position",
 }
 """Field on the wire → what can't be checked without it."""
-TIER = {"floor": "minimumValue", "maintenance_rate": "maintainMarginRatio", "max_leverage": ProductRule.MAX_LEVERAGE}
-"""Field of MarginTier → its name in `riskLimitVo`."""
 
 
 def warned(key: str, message: str) -> None:
@@ -229,7 +241,7 @@ def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | Non
         found.sort(key=lambda tier: tier["floor"])
         floors: list[Decimal] = [tier["floor"] for tier in found]
         if len(set(floors)) < len(floors) or floors[:1] not in ([], [0]):
-            raise not_a([str(floor) for floor in floors], "minimumValue", "It must begin at 0 and differ in each row")
+            raise not_a([str(floor) for floor in floors], TIER["floor"], "It must begin at 0 and differ in each row")
     except InputError as error:
         tell(*unread(symbol, TIERS, f"its margin table can't be read: {error}"))
         return None
@@ -241,7 +253,8 @@ def _tier(symbol: str, row: Any, tell: Tell) -> dict[str, Any]:
         raise not_a(row, TIER_ROWS, "It must be an object")
     floor, rate = (_from_0(row.get(wire), wire) for wire in (TIER["floor"], TIER["maintenance_rate"]))
     if rate >= 1:
-        raise not_a(row.get("maintainMarginRatio"), "maintainMarginRatio", "It must be below 1")
+        wire = TIER["maintenance_rate"]
+        raise not_a(row.get(wire), wire, "It must be below 1")
     leverage, given = None, row.get(TIER["max_leverage"])
     if not is_absent(given):
         try:
@@ -285,6 +298,18 @@ def product_rows(meta: Any) -> list[Any] | None:
         meta = meta.get("perpProducts")
         return meta if isinstance(meta, list) else None
     return meta if isinstance(meta, list) and meta else None
+
+
+def checksum_of(meta: Any) -> str:
+    """Return the checksum of a product list, "" where it has none.
+
+    Parameters
+    ----------
+    meta : object
+        The data, decoded.
+    """
+    [name] = ProductList.declared.wires("checksum")
+    return str((meta.get(name) if isinstance(meta, Mapping) else None) or "")
 
 
 def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
