@@ -213,7 +213,9 @@ def test_open_orders_are_those_of_every_open_status_by_number() -> None:
 
     def answer(query: dict[str, str]) -> Any:
         known = {"1": "NEW", "2": "PARTIALLY_FILLED"}.get(query["status"], query["status"])
-        found = [{**ORDER, "ordId": one, "blockTime": NOW} for one in rows.get(known, [])]
+        found = [
+            {**ORDER, "ordId": one, "blockTime": NOW, "symbol": query.get("symbol", "1")} for one in rows.get(known, [])
+        ]
         return {"total": len(found), "items": found}
 
     world = World(order_states=answer)
