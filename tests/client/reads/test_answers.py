@@ -16,7 +16,7 @@ from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.derived_columns import legs
 from toolkit.client.reads.paging import PagedRead
-from toolkit.client.reads.reading import Catalogue, fetch_rows, read_rows, read_success_head, read_typed
+from toolkit.client.reads.reading import Catalogue, fetch_rows, read_success_head, read_typed
 from toolkit.environments import LOCAL
 from toolkit.errors import BadAnswer, ExchangeError, InputError
 from toolkit.protocol.reads.endpoint import MAX_TIME
@@ -76,12 +76,11 @@ def test_rows_are_those_of_the_shape_of_the_answer(name: str, data: Any, expecte
 def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
     whole = {**dict.fromkeys((one.wire for one in ENDPOINTS["fills"].record.fields), "1"), "blockTime": NOW}
     world = World(fills=[whole])
-    assert world.run(read_rows("fills", Retry(attempts=1))) == [whole]
     [fill], body = world.run(world.reader.typed(FILLS, {}))
     assert (fill.order_id, fill.time, fill.price, whole["txHash"] in body.decode()) == (1, NOW, 1, True)
     assert world.run(read_typed(FILLS, Retry(attempts=1))) == [structs.replace(fill, symbol="1")]
     world.answers["fills"] = [{name: value for name, value in whole.items() if name != "orderId"}]
-    for read in (read_rows("fills", Retry(attempts=1)), world.reader.typed(FILLS, {})):
+    for read in (read_typed(FILLS, Retry(attempts=1)), world.reader.typed(FILLS, {})):
         with pytest.raises(BadAnswer, match="orderId is missing"):
             world.run(read)
 
@@ -91,8 +90,7 @@ def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
 def test_an_answer_with_fewer_rows_than_it_reports_is_refused_unless_it_is_a_page(name: str, total: int | None) -> None:
     row = {one.wire: value_of(one) for one in ENDPOINTS[name].record.fields}
     world = World(**{name: [row] if total is None else {"total": total, "items": [row]}})
-    reads = read_rows(name, Retry(attempts=1)), read_typed(ENDPOINTS[name], Retry(attempts=1))
-    for read in (*reads, world.reader.typed(ENDPOINTS[name], {})):
+    for read in (read_typed(ENDPOINTS[name], Retry(attempts=1)), world.reader.typed(ENDPOINTS[name], {})):
         if (name, total) == ("positions", 2):
             with pytest.raises(BadAnswer, match="the answer has 1 of 2 rows"):
                 world.run(read)

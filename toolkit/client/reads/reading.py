@@ -14,7 +14,7 @@ from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, Unknow
 from ...numerals import moment
 from ...products import Product, ProductTable
 from ...protocol.enums import AgentStatus, PositionMode
-from ...protocol.reads.door import Door, R, admit, rows_of, seen, typed_rows
+from ...protocol.reads.door import Door, R, rows_of, seen, typed_rows
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info.accounts import AccountAgent
 from ...protocol.reads.info.explorer import BLOCK, BlockPage
@@ -93,29 +93,6 @@ def amount(row: Row, name: str) -> Decimal:
         raise BadAnswer(f"{name} of a row is no number: {row[name]!r}", body=str(dict(row))) from None
 
 
-def known_amount(row: Row, name: str, what: str) -> Decimal:
-    """Return an amount of a row that a decision needs.
-
-    Parameters
-    ----------
-    row : mapping
-        The row, in wire names.
-    name : str
-        Wire name of the field.
-    what : str
-        The row in words, for the error.
-
-    Raises
-    ------
-    BadAnswer
-        Where it is missing. The error names it.
-    """
-    # Missing is not 0 here: a limit on losses would take an account without equity for a lost one, or the reverse.
-    if row.get(name) in (None, ""):
-        raise BadAnswer(f"{what}: {name} is missing", body=str(dict(row)))
-    return amount(row, name)
-
-
 V = TypeVar("V")
 
 
@@ -174,33 +151,8 @@ def is_hedged(position: Position) -> bool:
     return (position.position_mode or "").upper() == PositionMode.HEDGE.name
 
 
-def read_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
-    """Return the rows of a query, as `fetch_rows` does.
-
-    Parameters
-    ----------
-    name : str
-        Name of the query.
-    retry : Retry
-        How often and when a query is repeated.
-    **query : str
-        Parameters by name, as text.
-
-    Raises
-    ------
-    BadAnswer
-        Unless all rows are there, each with what its record can't do without.
-    """
-    endpoint = ENDPOINTS[name]
-    pairs = endpoint.query(**query)
-    envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
-    rows = _all_of(endpoint, envelope.data, pairs)
-    admit(endpoint.path, endpoint.record, rows)
-    return rows
-
-
 def read_typed(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[list[R]]:
-    """Return the rows of a query as `read_rows` does, as objects of their class.
+    """Return the rows of a query as objects of their class, without a rate limit.
 
     Parameters
     ----------
