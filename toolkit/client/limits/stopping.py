@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...client.reads.reading import read_typed
+from ...client.reads.reading import known, read_typed
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
 from ...protocol.orders.names import ORDER_ACTIONS
@@ -290,7 +290,7 @@ class Stop:
             self._add("order", outcome="UNKNOWN", message=f"other orders may be open. {left.missing}")
         for number, (_, row) in (seen | left).items():
             product = yield from self._session._catalogue.find(int(row.symbol))
-            side, quantity = row.side or "", row.remaining or Decimal(0)
+            side, quantity = row.side or "", known(row.remaining, row, "remaining")
             outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
             if left.missing and outcome == "ENDED":  # it may be among those that were not read
                 outcome, message = "UNKNOWN", "the list of open orders is not complete"

@@ -68,7 +68,7 @@ _NAMES: dict[By, str] = {"order_id": "order_id", "cl_ord_id": "client_order_id"}
 """Kind of an order's id → its name in queries and in rows."""
 
 
-[_ORDER_ID] = OrderState.declared.wires("order_id")
+_ORDER_ID, _QUANTITY = OrderState.declared.wires("order_id", "quantity")
 _WIRE_NAMES = {param.name: wire for wire, param in ORDER_STATES.params.items()}
 
 
@@ -221,7 +221,7 @@ class OrderCalls:
         for kind, name in _NAMES.items():
             if by in (None, kind):
                 for given in (yield from self._rows("order_states", owner, name, number)):
-                    row = seen(OrderState, given)
+                    row = seen(OrderState, given, in_part=True)
                     if row is not None and getattr(row, name) == number:
                         found[row.order_id or 0] = row, given
         if len(found) > 1 and by != "cl_ord_id":
@@ -240,7 +240,7 @@ class OrderCalls:
         refused = row.status == REJECTED
         result = ItemResult(row.client_order_id or None, row.order_id or None, int(refused), "")
         state = IntentState.REJECTED if refused else IntentState.ACCEPTED
-        item = {OrderField.PRODUCT.value: int(row.symbol), OrderField.QUANTITY.value: f"{row.quantity or Decimal(0):f}"}
+        item = {OrderField.PRODUCT.value: int(row.symbol), OrderField.QUANTITY.value: str(given.get(_QUANTITY) or "0")}
         found: dict[str, Any] = {"results": (result,), "items": (item,), "owner": vault, "rows": {0: given}}
         return self.bind(Receipt(ActionType.PLACE.value, state, 0, "", "", **found))
 
@@ -281,7 +281,7 @@ class OrderCalls:
         owner = owner or (yield from self._account())
         name, number = _named(result)
         for given in (yield from self._rows("order_states", owner, name, number)):
-            row = seen(OrderState, given)
+            row = seen(OrderState, given, in_part=True)
             if row and is_same_order(row, item) and getattr(row, name) == number and _is_own(row, result):
                 # Only the events say why.
                 if row.status in (CANCELED, REJECTED):
@@ -430,7 +430,7 @@ class OrderCalls:
         began_ms: int = yield Now()
         # Where the list is not complete, those that are known are cancelled, and the result is unknown.
         states = yield from self.reader.open_orders(owner, code, in_part=True)
-        missing = states.missing
+        missing, damaged = states.missing, states.damaged
         opening = {
             number: row
             for number, (status, row) in states.items()
@@ -468,6 +468,8 @@ class OrderCalls:
             message = f"cancel_all: {len(opening)} orders were cancelled, and others may be open"
             raise errors.OutcomeUnknown(f"{message}. {states.missing or missing}")
         ended = yield from self._ended(owner, opening, began_ms)
+        if damaged:
+            raise errors.BadAnswer("cancel_all: the orders were cancelled, but an amount of one of them can't be read")
         # A venue may leave the quantity out where nothing was filled.
         none = Decimal(0)
         filled = {at: (ended.get(at, row).filled or none) - (row.filled or none) for at, row in opening.items()}

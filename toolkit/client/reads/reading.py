@@ -134,7 +134,7 @@ def approvals_of(agent: str, rows: Iterable[Row]) -> list[AccountAgent]:
     """
     return [
         row
-        for row in (seen(AccountAgent, one) for one in rows)
+        for row in (seen(AccountAgent, one, in_part=True) for one in rows)
         if row is not None and (row.status or "").upper() == AgentStatus.ACTIVE.name
         if (row.agent or agent).lower() == agent.lower()
     ]
@@ -204,6 +204,8 @@ class OpenOrders(dict[int, tuple[str, OrderState]]):
     """Status and row of open orders, by id. `missing` says why some may not be there, or ""."""
 
     missing = ""
+    damaged = False
+    """True if an amount of one of them can't be read."""
 
 
 def fetch_rows(name: str, retry: Retry, **query: str) -> Flow[list[Row]]:
@@ -417,15 +419,18 @@ class Reader:
         for status in OPEN_STATUSES:
             given = {"account": account, "status": status, "symbol": code}
             read = yield from self.all_rows("order_states", given, in_part=in_part)
+            found.missing = found.missing or read.missing
             rows, path = list(read.rows.values()), read.endpoint.path
             if not in_part:
                 found |= {row.order_id: (status, row) for row in typed_rows(OrderState, rows, path)}
-            # An order with a damaged value can be cancelled all the same.
-            loose = [seen(OrderState, row, in_part=True) for row in rows] if in_part else []
-            found |= {row.order_id: (status, row) for row in loose if row and row.order_id and row.symbol}
-            is_damaged = in_part and any(seen(OrderState, row) is None for row in rows)
-            damaged = f"{path}: an open order has a value that can't be read" if is_damaged else ""
-            found.missing = found.missing or read.missing or damaged
+                continue
+            # An order with a damaged amount can be cancelled all the same.
+            for row in (seen(OrderState, each, in_part=True) for each in rows):
+                if row and row.order_id and row.symbol:
+                    found[row.order_id] = status, row
+                else:
+                    found.missing = found.missing or f"{path}: an open order has no id or product"
+            found.damaged |= any(seen(OrderState, each) is None for each in rows)
         return found
 
     @property

@@ -15,7 +15,7 @@ from ...errors import BadAnswer, MalformedRequest, warn
 from ...numerals import shown
 from . import ties, wire_values
 from .endpoint import Endpoint
-from .rows import Record, RecordField, Row
+from .rows import AMOUNTS, Record, RecordField, Row
 
 R = TypeVar("R", bound=Row)
 """Class of a row."""
@@ -226,9 +226,10 @@ def typed_rows(
 
 
 def seen(row: type[R], given: object, *, in_part: bool = False) -> R | None:
-    """Return a row of which any field may be missing, or `None` for one with a value that can't be read.
+    """Return a row of which any field may be missing or unreadable, which is `None` then.
 
-    It is for rows that prove something by what they have, such as whose order they are. A missing field is `None`.
+    It is for rows that prove something by what they have, such as whose order they are. One with an amount that can't
+    be read proves nothing: it is no row.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ def seen(row: type[R], given: object, *, in_part: bool = False) -> R | None:
     given : object
         The row as decoded.
     in_part : bool, optional
-        True if a value that can't be read is `None` as well, for a row that is acted on in any case (default: `False`).
+        True if an unreadable amount is `None` as well (default: `False`). It is for rows that are acted on by their id.
     """
     if not isinstance(given, Mapping):
         return None
@@ -246,14 +247,14 @@ def seen(row: type[R], given: object, *, in_part: bool = False) -> R | None:
         try:
             values.append(wire_values.read(field, given.get(field.wire)))
         except ValueError:
-            if not in_part:
+            if field.kind in AMOUNTS and not in_part:
                 return None
             values.append(None)
     return cast(Callable[..., R], row)(*values)
 
 
 def legible(row: type[R], rows: Sequence[object], path: str) -> list[R]:
-    """Return rows of which any field may be missing, as `seen` does.
+    """Return rows of which any field may be missing or unreadable, which is `None` then.
 
     Parameters
     ----------
@@ -267,11 +268,11 @@ def legible(row: type[R], rows: Sequence[object], path: str) -> list[R]:
     Raises
     ------
     BadAnswer
-        For a value that can't be read.
+        For an amount that can't be read. It is not 0.
     """
     found = [one for given in rows if (one := seen(row, given)) is not None]
     if len(found) < len(rows):
-        raise BadAnswer(f"GET {path}: {row.declared.name}: a row has a value that can't be read", body=shown(rows))
+        raise BadAnswer(f"GET {path}: {row.declared.name}: a row has an amount that can't be read", body=shown(rows))
     return found
 
 
