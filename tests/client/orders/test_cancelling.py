@@ -177,8 +177,9 @@ def drive(
     ended: Mapping[int, Any] = MappingProxyType({}),
     answers: Sequence[Sequence[int]] = (),
     code: int = 0,
+    shown: Mapping[str, str] = MappingProxyType({}),
 ) -> Driven:
-    """Run it by hand: what is open at each look, what `filledQty` says of the ended, the ids of each answer."""
+    """Run it by hand: what is open at each look, `filledQty` of the ended, the ids of each answer; or its BadAnswer."""
     s = session(FakeVenue(), settle_timeout=0)
     s._delivery.retry = Retry(base=1.0, cap=4.0)
     done, named, looks, answer = Driven(), iter(answers), iter(rounds), None
@@ -200,7 +201,7 @@ def drive(
                 rows = {"txHash": "0x1", "txCode": 0, "results": results}
             elif "status" in query:
                 now = next(looks) if query["status"] == WAITS else now
-                open_rows = [{"ordId": str(at), "symbol": "1"} for at, word in now.items() if word == query["status"]]
+                open_rows = [{"ordId": str(at), "symbol": "1", **shown} for at in now if now[at] == query["status"]]
                 rows = {"total": len(open_rows), "items": open_rows}
             else:
                 done.asked.append(query)
@@ -209,6 +210,8 @@ def drive(
             answer = Reply(200, json.dumps({"code": refused, "message": "m", "data": rows}).encode())
     except StopIteration as over:
         done.end = over.value
+    except errors.BadAnswer as error:
+        done.end = error
     return done
 
 
@@ -245,6 +248,14 @@ def test_a_waiting_order_that_was_filled_has_triggered() -> None:
 @pytest.mark.parametrize("nothing", [None, "", "0", "0.000"])
 def test_an_order_without_a_filled_quantity_is_not_filled(nothing: Any) -> None:
     assert drive([{7: OPEN}, {}], {7: nothing}).end.filled == {}
+
+
+def test_an_order_with_a_damaged_amount_is_cancelled_before_that_is_said() -> None:
+    damaged = drive([{7: OPEN}, {}], shown={"filledQty": "?"})
+    assert [each["type"] for each in damaged.actions] == ["cancelAll", "cancelAll"]
+    assert "an amount of one of them can't be read" in str(damaged.end)
+    assert "has an amount that can't be read" in str(drive([{7: OPEN}, {}], {7: "?"}).end)
+    assert drive([{7: OPEN}, {}], shown={"createTime": "?"}).end.filled == {}, "of which nothing is decided"
 
 
 def test_ended_orders_are_read_from_a_minute_before_the_call_and_then_by_id() -> None:

@@ -19,9 +19,10 @@ from toolkit.client.reads.paging import PagedRead
 from toolkit.client.reads.reading import Catalogue, fetch_rows, read_success_head, read_typed
 from toolkit.environments import LOCAL
 from toolkit.errors import BadAnswer, ExchangeError, InputError
+from toolkit.protocol.reads.door import legible, seen
 from toolkit.protocol.reads.endpoint import MAX_TIME
 from toolkit.protocol.reads.info.funding import FUNDING_RATES
-from toolkit.protocol.reads.info.orders import FILLS
+from toolkit.protocol.reads.info.orders import FILLS, OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 SUCCESS = '{"code":0,"message":"success","data":'
@@ -83,6 +84,19 @@ def test_rows_that_lack_what_their_record_needs_are_no_answer() -> None:
     for read in (read_typed(FILLS, Retry(attempts=1)), world.reader.typed(FILLS, {})):
         with pytest.raises(BadAnswer, match="orderId is missing"):
             world.run(read)
+
+
+def test_a_row_with_an_amount_that_cannot_be_read_proves_nothing() -> None:
+    loose = seen(OrderState, {"ordId": "7", "createTime": "?"})
+    assert loose is not None
+    assert (loose.order_id, loose.created, loose.filled) == (7, None, None)
+    damaged = {"ordId": "7", "filledQty": "?"}
+    assert seen(OrderState, damaged) is None
+    assert seen(OrderState, "?") is None
+    assert seen(OrderState, damaged, in_part=True) == seen(OrderState, {"ordId": "7"})
+    assert legible(OrderState, [{"ordId": "7"}], "/p") == [seen(OrderState, {"ordId": "7"})]
+    with pytest.raises(BadAnswer, match="GET /p: OrderState: a row has an amount that can't be read"):
+        legible(OrderState, [{"ordId": "7"}, damaged], "/p")
 
 
 @pytest.mark.parametrize("total", [0, 1, 2, None])

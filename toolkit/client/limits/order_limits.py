@@ -18,7 +18,6 @@ from decimal import Decimal
 from itertools import count
 from typing import cast
 
-from ...client.reads.reading import read_typed
 from ...errors import ExchangeError, LimitReached, NotSent, TransportError
 from ...limits import Book, Limits
 from ...orders import Order
@@ -32,7 +31,7 @@ from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
 from ..orders.pretrade import PreTradeChecks
-from ..reads.reading import Reader, is_hedged
+from ..reads.reading import Reader, is_hedged, read_typed
 from .losses import Losses
 
 

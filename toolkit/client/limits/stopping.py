@@ -15,7 +15,6 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...client.reads.reading import known, read_typed
 from ...errors import InputError, ToolkitError
 from ...orders import close_position
 from ...protocol.orders.names import ORDER_ACTIONS
@@ -26,7 +25,7 @@ from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..parent_orders.plan import RUNNING
-from ..reads.reading import is_hedged
+from ..reads.reading import is_hedged, known, read_typed
 from .order_limits import OrderLimits
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...client.reads.reading import read_typed
 from ...errors import InputError, ToolkitError, WalletError
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
@@ -19,7 +18,7 @@ from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderActio
 from ...protocol.reads.info.positions import POSITIONS, Position
 from ...protocol.reads.product_rows import ProductRule
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged
+from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_typed
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls

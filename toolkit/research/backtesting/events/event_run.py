@@ -13,7 +13,6 @@ import pandas as pd
 
 from ....errors import InputError
 from ....numerals import span_ns
-from ....research.backtesting.listing import FIELDS
 from ....venue.engine.core import Core
 from ....venue.model.genesis import default_products
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
@@ -29,7 +28,7 @@ from ..backtest_context import BacktestContext
 from ..bar_matching import ReceivedBars, SymbolState
 from ..broker import RunSettings
 from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
-from ..listing import make_core
+from ..listing import FIELDS, make_core
 from ..run_source import build_results
 from .event_bars import EventBars
 from .event_broker import FEED_TURN, EventBroker, Impact
