@@ -18,6 +18,8 @@ from ...numerals import milliseconds
 from ...orders import Bracket, Order, close_position, order
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ...client.orders.receipts import Receipt
     from ...session import Session
 
@@ -339,7 +341,7 @@ def order_of(
     reduce_only: bool = False,
     take_profit: str | None = None,
     stop_loss: str | None = None,
-    cl_ord_id: Any = None,
+    cl_ord_id: int | None = None,
 ) -> Order | Bracket:
     """Return the order of a call.
 
@@ -378,7 +380,7 @@ def _outcome(found: Receipt, **more: object) -> dict[str, Any]:
     return {name: None if (value := getattr(found, name)) is None else str(value) for name in names} | more
 
 
-def _rows(table: Any, names: list[str] | None = None) -> Any:
+def _rows(table: pd.DataFrame, names: list[str] | None = None) -> Any:
     """Return the last rows of a table as mappings: times as ISO text, NaN as None.
 
     An agent acts on them, so it raises BadAnswer for a table that may not have all rows.

@@ -8,7 +8,7 @@ covered. `frame.attrs["missing"]` says which were not, "" where all were.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -282,7 +282,7 @@ def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
 
 
-def _unix_ms(time: Any) -> int:
+def _unix_ms(time: pd.Timestamp) -> int:
     return int(time.timestamp() * 1000)
 
 

@@ -132,5 +132,5 @@ class CancelItem(msgspec.Struct, frozen=True, gc=False):
         return {name: str(value) for name, value in named.items() if value is not None}
 
 
-def _id(value: Any) -> int | None:
+def _id(value: str | int | None) -> int | None:
     return None if value is None else int(value)

@@ -37,7 +37,7 @@ class ProductRule(StrEnum):
     __repr__ = str.__repr__
 
 
-def _number(value: Any, wire: str) -> Decimal:
+def _number(value: object, wire: str) -> Decimal:
     """Return a number that can be written in the digits of an amount."""
     number = read_decimal(value, wire)
     if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
@@ -45,32 +45,32 @@ def _number(value: Any, wire: str) -> Decimal:
     return Decimal(format(number, "f"))  # 1E+1 is 10
 
 
-def _above_0(value: Any, wire: str) -> Decimal:
+def _above_0(value: object, wire: str) -> Decimal:
     return read_positive(_number(value, wire), wire)
 
 
-def _from_0(value: Any, wire: str) -> Decimal:
+def _from_0(value: object, wire: str) -> Decimal:
     return read_amount(_number(value, wire), wire)
 
 
-def _whole(value: Any, wire: str) -> int:
+def _whole(value: object, wire: str) -> int:
     number = _from_0(value, wire)
     if number != number.to_integral_value() or number >= 2**63:
         raise not_a(value, wire, "It must be a whole number below 2^63")
     return int(number)
 
 
-def _seconds(value: Any, wire: str) -> int:
+def _seconds(value: object, wire: str) -> int:
     return int(read_positive(_whole(value, wire), wire))
 
 
-def _text(value: Any, wire: str) -> str:
+def _text(value: object, wire: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise not_a(value, wire, "It must be a text")
     return str(value).strip()
 
 
-def _truth(value: Any, wire: str) -> bool:
+def _truth(value: object, wire: str) -> bool:
     found = {"true": True, "false": False, "1": True, "0": False}.get(str(value).strip().lower())
     if found is None:
         raise not_a(value, wire, "It must be true or false")
@@ -186,7 +186,7 @@ def unread(symbol: str, wire: str, reason: str) -> tuple[str, str]:
     return key_of(symbol, wire), f"{symbol}: {reason}. It counts as unknown{check}"
 
 
-def read_row(row: Any, tell: Tell) -> dict[str, Any]:
+def read_row(row: object, tell: Tell) -> dict[str, Any]:
     """Return the values of a row by the fields of Product, without those that are not known.
 
     Parameters
@@ -222,7 +222,7 @@ def read_row(row: Any, tell: Tell) -> dict[str, Any]:
     return values
 
 
-def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | None:
+def read_tiers(symbol: str, rows: object, tell: Tell) -> list[dict[str, Any]] | None:
     """Return the values of a margin table by the fields of MarginTier, from the lowest floor up.
 
     None where floor or rate of a row can't be read: a table with a gap would give wrong margins.
@@ -248,7 +248,7 @@ def read_tiers(symbol: str, rows: Any, tell: Tell) -> list[dict[str, Any]] | Non
     return found
 
 
-def _tier(symbol: str, row: Any, tell: Tell) -> dict[str, Any]:
+def _tier(symbol: str, row: object, tell: Tell) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise not_a(row, TIER_ROWS, "It must be an object")
     floor, rate = (_from_0(row.get(wire), wire) for wire in (TIER["floor"], TIER["maintenance_rate"]))
@@ -264,7 +264,7 @@ def _tier(symbol: str, row: Any, tell: Tell) -> dict[str, Any]:
     return {"floor": floor, "maintenance_rate": rate, "max_leverage": leverage}
 
 
-def is_absent(value: Any) -> bool:
+def is_absent(value: object) -> bool:
     """Return whether a value is not there: missing, null or blank.
 
     Parameters
@@ -275,7 +275,7 @@ def is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def on_wire(value: Any) -> Any:
+def on_wire(value: object) -> Any:
     """Return the value of a field as it is written on the wire.
 
     Parameters
@@ -286,7 +286,7 @@ def on_wire(value: Any) -> Any:
     return format(value, "f") if isinstance(value, Decimal) else value
 
 
-def product_rows(meta: Any) -> list[Any] | None:
+def product_rows(meta: object) -> list[Any] | None:
     """Return the rows in the data of product-meta: its perpProducts, or a list of rows. None for other data.
 
     Parameters
@@ -300,7 +300,7 @@ def product_rows(meta: Any) -> list[Any] | None:
     return meta if isinstance(meta, list) and meta else None
 
 
-def checksum_of(meta: Any) -> str:
+def checksum_of(meta: object) -> str:
     """Return the checksum of a product list, "" where it has none.
 
     Parameters
@@ -312,7 +312,7 @@ def checksum_of(meta: Any) -> str:
     return str((meta.get(name) if isinstance(meta, Mapping) else None) or "")
 
 
-def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
+def margin_tables(meta: object, tell: Tell) -> dict[int, Any]:
     """Return the `riskLimitVo` rows in the data of product-meta by the number of their table.
 
     Parameters
@@ -331,7 +331,7 @@ def margin_tables(meta: Any, tell: Tell) -> dict[int, Any]:
     return found
 
 
-def _objects(rows: Any) -> Iterator[Mapping[str, Any]]:
+def _objects(rows: object) -> Iterator[Mapping[str, Any]]:
     return (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, Mapping))
 
 

@@ -146,7 +146,7 @@ class RunName:
         run = int.from_bytes(hashlib.sha256(self.identity.encode()).digest()[:4]) >> 10
         self.first_id = (1 << 52) + (run << _COUNTED)
 
-    def owns(self, client_id: Any) -> bool:
+    def owns(self, client_id: int | float | None) -> bool:
         """Return whether a client id is one of this run's.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from .limits import check_order
 from .run_state import NAN, RunState, rows_of, unix_ms
 
 if TYPE_CHECKING:
+    from ...client.stream.live import Live, Update
     from ...plain_session import Session
     from ..strategy import Strategy
 
@@ -84,7 +85,7 @@ class FeedQueue:
             Product symbol, such as "BTCUSDC".
         """
 
-        def collect(update: Any) -> None:
+        def collect(update: Update) -> None:
             # A strategy would take the trades of the snapshot for new ones.
             for item in update.items if update.kind != "snapshot" else ():
                 price, quantity = float(item.price), float(item.quantity)
@@ -101,7 +102,7 @@ class FeedQueue:
             Product symbol, such as "BTCUSDC".
         """
 
-        def collect(update: Any) -> None:
+        def collect(update: Update) -> None:
             sides = [_levels(levels) for levels in (update.live.bids(), update.live.asks())]
             self.items.append(BookSnapshot(symbol, self._now(), *sides))
 
@@ -115,7 +116,7 @@ class FeedQueue:
 
         self._subscribe(self._stream.fills(), note)
 
-    def _subscribe(self, source: Any, callback: Callable[[Any], None]) -> None:
+    def _subscribe(self, source: Live, callback: Callable[[Update], None]) -> None:
         source.on_update(callback)
         self.sources.append(source)
 
@@ -145,7 +146,7 @@ class FeedQueue:
                 raise source.errors[0]
 
 
-def _levels(levels: Any) -> tuple[tuple[float, float], ...]:
+def _levels(levels: Iterable[tuple[Any, Any]]) -> tuple[tuple[float, float], ...]:
     return tuple((float(price), float(quantity)) for price, quantity in levels)
 
 

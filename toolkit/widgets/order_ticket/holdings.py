@@ -16,6 +16,7 @@ from .draft import DEFAULT_LEVERAGE, ZERO, Draft, Holdings, PriceLevel, TicketIn
 from .validation import margin_needed
 
 if TYPE_CHECKING:
+    from ...client.stream.kinds import LiveTable
     from ...plain_session import Session
 
 
@@ -82,7 +83,7 @@ class AccountStreams:
         """The wallet, empty before its first data."""
         return next(iter(self.wallet.rows()), {})
 
-    def marked_positions(self, tickers: Any) -> list[dict[str, Any]]:
+    def marked_positions(self, tickers: LiveTable) -> list[dict[str, Any]]:
         """Return the positions at newer mark prices, which come more often than positions.
 
         Parameters

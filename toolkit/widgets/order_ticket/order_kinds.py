@@ -35,6 +35,7 @@ from .order_tracker import OrderTracker, TwapTracker
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
+    from ...protocol.orders.names import ReduceOnly
 
 
 @dataclass(slots=True)
@@ -216,7 +217,7 @@ class OrderKind(KindRules):
         """
         return order
 
-    def track(self, order: Any, prepared: Prepared) -> Any:
+    def track(self, order: Order | Bracket, prepared: Prepared) -> Any:
         """Return what sends a confirmed order and follows it.
 
         Parameters
@@ -293,7 +294,7 @@ class StopKind(OrderKind):
         now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
         # A stop triggers where the market moves against the position, a take-profit where it moves with it.
         stops = trigger is None or now is None or (trigger > now) == draft.is_buy
-        kind = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
+        kind: ReduceOnly = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
         tif: Any = draft.effective_tif
         order = dataclasses.replace(
             rules.exit_order(inputs, size, text or "0", kind, draft.side),

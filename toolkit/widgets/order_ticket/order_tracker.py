@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...client.orders.receipts import Receipt
     from ...client.parent_orders.parents import ParentOrder
     from ...orders import Twap
+    from ...plain_session import Session
 
 SENT, SUBMITTED, ACCEPTED, RESTING, WAITING = "SENT", "SUBMITTED", "ACCEPTED", "RESTING", "WAITING"
 PARTIALLY_FILLED, FILLED, CANCELED = "PARTIALLY_FILLED", "FILLED", "CANCELED"
@@ -74,7 +75,7 @@ class OrderTracker:
 
         return intent_id(self.prepared.environment.label, self.prepared.signer, self.prepared.nonce)
 
-    def send(self, session: Any, prepared: Prepared) -> Receipt:
+    def send(self, session: Session, prepared: Prepared) -> Receipt:
         """Send the request.
 
         Parameters
@@ -239,7 +240,7 @@ class TwapTracker:
         """Status of the parent order, "" before it has started."""
         return "" if self.parent is None else self.parent.status
 
-    def send(self, session: Any, prepared: Prepared) -> ParentOrder:
+    def send(self, session: Session, prepared: Prepared) -> ParentOrder:
         """Send the first child order.
 
         The parent order sends the others.

@@ -24,6 +24,7 @@ from .validation import NO_LEVERAGE
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
+    from ...client.stream.live import Update
     from ...plain_session import Session
 
 DEPTH = 200
@@ -383,7 +384,7 @@ class OrderTicket(ReviewedPanel):
         self.set_trait("form", {"kinds": kinds, **self._kind.form_view(self._draft(), self._product)})
         self.refresh()
 
-    def _on_order_history(self, update: Any) -> None:
+    def _on_order_history(self, update: Update) -> None:
         if self.following is not None:
             self.following.add_events(update.items)
 

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import margin
 from ...checks import Failure, check_order
@@ -24,6 +24,9 @@ from ...protocol.orders.names import OrderField
 from ...protocol.reads.product_rows import ProductRule
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
+
+if TYPE_CHECKING:
+    from ...protocol.orders.names import ReduceOnly
 
 FIELDS: dict[str, str] = {place.value: place.argument for place in OrderField} | {
     OrderField.TYPE: "order_type",
@@ -65,14 +68,15 @@ def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
         slippage=(draft.slippage or None) if draft.market else None,
     )
     closing = "SELL" if draft.side == "BUY" else "BUY"
+    exits: tuple[tuple[str, ReduceOnly], ...]
+    exits = (draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION")
     take_profit, stop_loss = (
-        exit_order(inputs, quantity, trigger, kind, closing) if trigger else None
-        for trigger, kind in ((draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION"))
+        exit_order(inputs, quantity, trigger, kind, closing) if trigger else None for trigger, kind in exits
     )
     return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
-def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: Any, closing: str) -> Order:
+def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: ReduceOnly, closing: str) -> Order:
     """Return a take-profit or stop-loss.
 
     Parameters
