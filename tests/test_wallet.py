@@ -117,6 +117,13 @@ BAD = {
 }
 
 
+@pytest.fixture
+def all_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the toolkit's own frames in tracebacks, whose local variables may not show a key."""
+    monkeypatch.setenv("TOOLKIT_TRACEBACK", "all")
+
+
+@pytest.mark.usefixtures("all_frames")
 def test_a_bad_key_is_refused_without_repeating_it_even_in_a_traceback_with_locals() -> None:
     for name, bad in BAD.items():
         for make in (
@@ -228,6 +235,7 @@ def test_errors_of_the_wallet_are_toolkit_errors() -> None:
     assert toolkit.Wallet is Wallet
 
 
+@pytest.mark.usefixtures("all_frames")
 def test_a_key_or_password_in_the_wrong_place_is_in_no_message_and_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     makers: list[Callable[[], Any]] = [
