@@ -21,7 +21,7 @@ from toolkit.errors import capital
 from toolkit.protocol.actions import ACTIONS, Action
 from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object
-from toolkit.protocol.order_items import is_bracket
+from toolkit.protocol.orders.item_rules import is_bracket
 from toolkit.protocol.reads.endpoint import Endpoint, Param
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 

@@ -33,7 +33,7 @@ from .fields import (
     shown,
     snake_case,
 )
-from .order_items import (
+from .orders.item_rules import (
     BRACKET_ITEM,
     BUILDER_ITEM,
     CANCEL_ITEM,

@@ -25,7 +25,7 @@ from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
 from ..parent_orders.plan import RUNNING
-from ..reads.reading import is_hedged, known, read_typed
+from ..reads.reading import is_hedged, read_in_part
 from .order_limits import OrderLimits
 
 if TYPE_CHECKING:
@@ -289,18 +289,21 @@ class Stop:
             self._add("order", outcome="UNKNOWN", message=f"other orders may be open. {left.missing}")
         for number, (_, row) in (seen | left).items():
             product = yield from self._session._catalogue.find(int(row.symbol))
-            side, quantity = row.side or "", known(row.remaining, row, "remaining")
+            side = row.side or ""
+            quantity: Decimal | None = row.remaining  # None where the venue shows none that can be read
             outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
             if left.missing and outcome == "ENDED":  # it may be among those that were not read
                 outcome, message = "UNKNOWN", "the list of open orders is not complete"
             if number in filled and number not in left:
                 message = f"{filled[number]} filled meanwhile" if filled[number] else ""
-                outcome = "CANCELED" if filled[number] < quantity or not quantity else "ENDED"
+                canceled = quantity is not None and (filled[number] < quantity or not quantity)
+                outcome = "CANCELED" if canceled else "ENDED"
             self._add("order", number, product.symbol, side, quantity, outcome=outcome, message=message)
 
     def _close(self, owner: str) -> Flow[None]:
         """Close every position in parts that the venue takes, until it is gone or a round changes nothing."""
-        first = held = yield from self._positions(owner)
+        held, unread = yield from self._positions(owner)
+        first = held
         why: dict[tuple[int, str], str] = {}
         for _ in range(ROUNDS if self._flatten else 0):
             if not held:
@@ -315,7 +318,8 @@ class Stop:
                     yield from self._session._place([order], vault_address=self._vault)
                 except ToolkitError as error:
                     why[code, side] = str(error)
-            before, held = held, (yield from self._positions(owner))
+            before = held
+            held, unread = yield from self._positions(owner)
             # The book is empty within the slippage, or every order is refused: more of the same would not help.
             if {key: size for key, (size, _) in held.items()} == {key: size for key, (size, _) in before.items()}:
                 break
@@ -327,12 +331,15 @@ class Stop:
             if left:
                 message = why.get((code, side), "the book did not take it") if self._flatten else "not flattened"
                 self._add("position", "", product.symbol, side, left, outcome="LEFT", message=message)
+        if unread:
+            self._add("position", outcome="UNKNOWN", message=f"other positions may be open. {unread}")
 
-    def _positions(self, owner: str) -> Flow[dict[tuple[int, str], tuple[Decimal, Position]]]:
-        """Return size and row of every leg, by product and side."""
+    def _positions(self, owner: str) -> Flow[tuple[dict[tuple[int, str], tuple[Decimal, Position]], str]]:
+        """Return size and row of every leg, by product and side, and why others can't be read."""
         held = {}
-        for row in (yield from read_typed(POSITIONS, self._delivery.retry, account=owner)):
+        rows, why = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner)
+        for row in rows:
             for side, size in (("LONG", row.long_size), ("SHORT", abs(row.short_size))):
                 if size:
                     held[int(row.symbol), side] = size, row
-        return held
+        return held, why

@@ -15,8 +15,8 @@ from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import DecimalText, Field, Items, Object
-from ...protocol.order_items import is_bracket
 from ...protocol.orders.approvals import agent_approval
+from ...protocol.orders.item_rules import is_bracket
 from ...protocol.orders.names import PLACED_REDUCE_ONLY, ActionField, ActionType, OrderField
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, trading_flow

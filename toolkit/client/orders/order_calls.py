@@ -467,9 +467,13 @@ class OrderCalls:
         if states.missing or (missing and states):
             message = f"cancel_all: {len(opening)} orders were cancelled, and others may be open"
             raise errors.OutcomeUnknown(f"{message}. {states.missing or missing}")
-        ended = yield from self._ended(owner, opening, began_ms)
+        done = "cancel_all: the orders were cancelled, but what was filled meanwhile is not known"
+        try:
+            ended = yield from self._ended(owner, opening, began_ms)
+        except errors.BadAnswer as error:
+            raise errors.BadAnswer(f"{done}. {error}") from error
         if damaged:
-            raise errors.BadAnswer("cancel_all: the orders were cancelled, but an amount of one of them can't be read")
+            raise errors.BadAnswer(f"{done}: an amount of one of them can't be read")
         # A venue may leave the quantity out where nothing was filled.
         none = Decimal(0)
         filled = {at: (ended.get(at, row).filled or none) - (row.filled or none) for at, row in opening.items()}

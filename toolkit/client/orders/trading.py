@@ -7,7 +7,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...errors import InputError, ToolkitError, WalletError
+from ...errors import BadAnswer, InputError, ToolkitError, WalletError, warn
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
 from ...orders import Bracket, Ladder, Order, close_position, order
@@ -18,7 +18,7 @@ from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderActio
 from ...protocol.reads.info.positions import POSITIONS, Position
 from ...protocol.reads.product_rows import ProductRule
 from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_typed
+from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_in_part
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -538,6 +538,8 @@ class TradingFlows:
         ------
         InputError
             When there is no position.
+        BadAnswer
+            When no position can be read. Where some can, they are closed, with a DataWarning about the others.
 
         Examples
         --------
@@ -547,12 +549,17 @@ class TradingFlows:
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
-        rows = yield from read_typed(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
+        # A row of somebody else, or a damaged one, must not stand in the way of a smaller position.
+        rows, why = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
         orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
+        if why and not orders:
+            raise BadAnswer(f"close_position: nothing was sent, because no position can be read. {why}")
         if not orders:
             message = f"there is no position in {product.symbol} to close"
             raise InputError(message, field="symbol", rule="position", value=symbol)
+        if why:
+            warn(f"close_position: {why}")
         return (yield from self._place(orders, vault_address=vault_address))
 
     @trading_flow

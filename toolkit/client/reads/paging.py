@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...progress import Progress
-from ...protocol.reads.door import admit, rows_of
+from ...protocol.reads.door import admit, answering, rows_of
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info.parameters import END, START
 from ...protocol.reads.rows import Row
@@ -75,6 +75,9 @@ class PagedRead:
         Requests of all runs (default: 0).
     seconds : float, optional
         Seconds of the runs that have something to say (default: 0).
+    in_part : bool, optional
+        True if rows that answer another question are left out, which `missing` says (default: False, the answer is
+        refused).
     """
 
     endpoint: Endpoint[Row]
@@ -90,6 +93,9 @@ class PagedRead:
     doubt: str = ""
     requests: int = 0
     seconds: float = 0.0
+    in_part: bool = False
+    _left_out: str = ""
+    """Why rows were left out."""
     _since_ms: int | None = None
     """Where a later pass begins, within the window."""
     _anchor_ms: int | None = None
@@ -159,7 +165,7 @@ class PagedRead:
         self._changed = self._merge(again)
         if self._changed or self._is_short():
             # Rows may have come and left, so the first total is out of date. The first page has the present one.
-            look, known = PagedRead(self.endpoint, self.query, self.start, self.end), set(self.rows)
+            look, known = self._like(), set(self.rows)
             yield from look._read_page(fetch, Progress.silent())
             self._changed |= self._merge(look) & known
             self.total = look.total
@@ -235,7 +241,12 @@ class PagedRead:
         data = data_of(reply.body)
         # Tied to the window that was asked for. A venue that takes no notice of where a page begins is not refused: the
         # read ends, and says what may be missing.
-        rows = rows_of(self.endpoint, data, (*self.query, *self._window_of(self.start, self.end)))
+        question = (*self.query, *self._window_of(self.start, self.end))
+        if self.in_part:
+            rows, left_out = answering(self.endpoint, data, question)
+            self._left_out = self._left_out or left_out
+        else:
+            rows = rows_of(self.endpoint, data, question)
         if not all(isinstance(row, Mapping) for row in rows):
             admit(self.endpoint.path, self.endpoint.record, rows)
         self.pages.append(reply.body)
@@ -277,9 +288,16 @@ class PagedRead:
 
     def _again(self, fetch: FetchPage, since_ms: int | None) -> Flow[PagedRead]:
         """Read the rows of the window from `since_ms` on once more. Its `missing` is why that ended early."""
-        again = PagedRead(self.endpoint, self.query, self.start, self.end, budget=self.budget, _since_ms=since_ms)
+        again = self._like(since_ms)
         again.missing = yield from again._pass(fetch, Progress.silent(), (yield Elapsed()))
         return again
+
+    def _like(self, since_ms: int | None = None) -> PagedRead:
+        """Return a read of the same question that has not begun, of rows from `since_ms` on."""
+        window = self.start, self.end
+        return PagedRead(
+            self.endpoint, self.query, *window, budget=self.budget, in_part=self.in_part, _since_ms=since_ms
+        )
 
     def _merge(self, again: PagedRead) -> set[Key]:
         """Take the rows of a later read. Return those that differ or are new."""
@@ -288,6 +306,7 @@ class PagedRead:
         self.pages += again.pages
         self.requests += again.requests
         self._contradicted |= again._contradicted
+        self._left_out = self._left_out or again._left_out
         return changed
 
     def _is_short(self) -> bool:
@@ -303,6 +322,7 @@ class PagedRead:
             self.missing = f"{self.endpoint.path}: {why}. {said}, and there may be more"
         elif self._is_short():
             self.missing = f"{self.endpoint.path}: {said}. The others did not come at a second time either"
+        self.missing = ". ".join(filter(None, (self.missing, self._left_out)))
         # Orders that changed may have left the list, so that it had more rows than now.
         if self.total is not None and self.total < len(self.rows) and (self._contradicted or not self._changed):
             said = "It" if self.missing else f"{self.endpoint.path}: {said}, but the venue"

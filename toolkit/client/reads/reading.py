@@ -14,7 +14,7 @@ from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, Unknow
 from ...numerals import moment
 from ...products import Product, ProductTable
 from ...protocol.enums import AgentStatus, PositionMode
-from ...protocol.reads.door import Door, R, rows_of, seen, typed_rows
+from ...protocol.reads.door import Door, R, answering, fault, rows_of, seen, typed_rows
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info.accounts import AccountAgent
 from ...protocol.reads.info.explorer import BLOCK, BlockPage
@@ -171,6 +171,46 @@ def read_typed(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[list[R
     pairs = endpoint.query(**query)
     envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
     return typed_rows(endpoint.row, _all_of(endpoint, envelope.data, pairs), endpoint.path)
+
+
+def read_in_part(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[tuple[list[R], str]]:
+    """Return the rows of a query that can be acted on, and why others can't, without a rate limit.
+
+    `read_typed` refuses the whole answer for one of the others. This is for who leaves: a row of somebody else, or one
+    that is damaged, must not stand between a user and the own positions.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    retry : Retry
+        How often and when a query is repeated.
+    **query : str
+        Parameters by name, as text.
+
+    Returns
+    -------
+    rows : list of Row
+        The rows that answer the question, each with what its record can't do without.
+    why : str
+        Sentence about the first of the others, "" where there are none.
+
+    Raises
+    ------
+    BadAnswer
+        For data of another shape.
+    """
+    pairs = endpoint.query(**query)
+    data = (yield from read(Fetch("GET", endpoint.path, pairs), retry)).data
+    rows, why = answering(endpoint, data, pairs)
+    sound = [row for row in rows if not fault(endpoint.record, row)]
+    if len(sound) < len(rows) and not why:
+        damaged = next(filter(None, (fault(endpoint.record, row) for row in rows)))
+        why = f"GET {endpoint.path}: {len(rows) - len(sound)} rows can't be used: {damaged}"
+    total = endpoint.total(data)
+    if total is not None and total > len(rows) and not why:
+        why = f"GET {endpoint.path}: the answer has {len(rows):,} of {total:,} rows"
+    return typed_rows(endpoint.row, sound, endpoint.path), why
 
 
 def _all_of(endpoint: Endpoint[TypedRow], data: object, query: Query) -> list[Row]:
@@ -390,7 +430,7 @@ class Reader:
 
         endpoint = ENDPOINTS[name]
         query = yield from self.query(endpoint, given)
-        read = PagedRead(endpoint, query, start_ms, end_ms, budget=self.budget)
+        read = PagedRead(endpoint, query, start_ms, end_ms, budget=self.budget, in_part=in_part)
         yield from self._run(read, Progress.silent())
         if read.missing and not in_part:
             raise BadAnswer(read.missing)

@@ -12,13 +12,11 @@ from typing import Any, Self
 
 import msgspec
 
-from .names import Kind, OrderField, ReduceOnly, Side, TimeInForce, TriggerBy
+from .names import PLACED_REDUCE_ONLY, Kind, OrderField, ReduceOnly, Side, TimeInForce, TriggerBy
 
-_PLACED = "reduceOnlyOption"
-"""Name of the reduce-only field in placeOrder, and an alias in the orders of builders."""
 _NAMES = tuple(place.value for place in OrderField if place is not OrderField.ORDER_ID)
 """Name on the wire of each attribute of an `OrderItem`, in their order, which is that of the JSON as well."""
-_PLACED_NAMES = tuple(_PLACED if name == OrderField.REDUCE_ONLY else name for name in _NAMES)
+_PLACED_NAMES = tuple(PLACED_REDUCE_ONLY if name == OrderField.REDUCE_ONLY else name for name in _NAMES)
 
 
 class OrderItem(msgspec.Struct, frozen=True, gc=False):
@@ -83,7 +81,7 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         wire : mapping of str to object
             The item, or a whole replaceOrder.
         """
-        return cls(*map(wire.get, _NAMES if wire.get(_PLACED) is None else _PLACED_NAMES))  # type: ignore[arg-type]
+        return cls(*map(wire.get, _NAMES if wire.get(PLACED_REDUCE_ONLY) is None else _PLACED_NAMES))  # type: ignore[arg-type]
 
     def to_wire(self, reduce_name: str = "reduceOnly") -> dict[str, Any]:
         """Return the item on the wire.
@@ -93,7 +91,7 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         reduce_name : str, optional
             Name of the reduce-only field, which placeOrder calls "reduceOnlyOption" (default: "reduceOnly").
         """
-        names = _PLACED_NAMES if reduce_name == _PLACED else _NAMES
+        names = _PLACED_NAMES if reduce_name == PLACED_REDUCE_ONLY else _NAMES
         values = zip(names, msgspec.structs.astuple(self), strict=True)
         return {name: value for name, value in values if value is not None}
 

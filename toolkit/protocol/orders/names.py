@@ -70,7 +70,7 @@ class ActionField(StrEnum):
 
 
 PLACED_REDUCE_ONLY = "reduceOnlyOption"
-"""Name of `OrderField.REDUCE_ONLY` in placeOrder."""
+"""Name of `OrderField.REDUCE_ONLY` in placeOrder, and an alias of it in the orders of builders."""
 
 
 class OrderField(StrEnum):

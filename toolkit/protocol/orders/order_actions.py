@@ -13,9 +13,9 @@ from typing import Any, Self, TypeAlias
 import msgspec
 
 from ..fields import Broken
-from ..order_items import check_bracket, check_item
+from .item_rules import check_bracket, check_item
 from .items import CancelItem, OrderItem
-from .names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, OrderField, Words
+from .names import BRACKET_ACTIONS, ORDER_ACTIONS, PLACED_REDUCE_ONLY, ActionType, OrderField, Words
 
 
 class OrderAction(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class OrderAction(msgspec.Struct, frozen=True):
             named = {} if self.order_id is None else {"ordId": self.order_id}
             return {"type": kind, **self.orders[0].to_wire(), **named}
         if kind == "placeOrder":
-            return {"type": kind, "orders": [item.to_wire("reduceOnlyOption") for item in self.orders]}
+            return {"type": kind, "orders": [item.to_wire(PLACED_REDUCE_ONLY) for item in self.orders]}
         items: Any = [item.to_wire() for item in self.orders]
         wire = {"type": kind, "order": items[0]} if kind == "placeBuilderOrder" else {"type": kind, "orders": items}
         if self.builder is not None:

@@ -114,10 +114,10 @@ def read_code(wire: Mapping[str, object]) -> int | None:
     wire : mapping of str to object
         The result or transaction. Without a code it is `None`.
     """
-    value: Any = wire.get("txCode")
+    value = wire.get("txCode")
     try:
-        return None if value is None else int(value)
-    except (TypeError, ValueError):
+        return None if value is None else whole(value)
+    except ValueError:
         return -1
 
 

@@ -87,12 +87,49 @@ def rows_of(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, st
         For data of another shape, and for a row of another account, product, interval, order or time. Also for two rows
         with one identity, and for amounts that do not add up. It names path, record, field and row.
     """
-    try:
-        rows = endpoint.rows(data)
-    except MalformedRequest as error:
-        raise BadAnswer(f"GET {error}", body=shown(data)) from None
+    rows = _listed(endpoint, data)
     tie(endpoint, rows, query)
     return rows
+
+
+def _listed(endpoint: Endpoint[Row], data: object) -> list[Any]:
+    try:
+        return endpoint.rows(data)
+    except MalformedRequest as error:
+        raise BadAnswer(f"GET {error}", body=shown(data)) from None
+
+
+def answering(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, str]]) -> tuple[list[Any], str]:
+    """Return the rows of an answer's data that agree with the question, and why others are left out.
+
+    `rows_of` refuses the whole answer for one of the others. This is for who leaves, see `ties.answering`.
+
+    Parameters
+    ----------
+    endpoint : Endpoint
+        Declaration of the query.
+    data : object
+        Member `data` of the answer.
+    query : iterable of tuple of (str, str)
+        Names and texts of the query.
+
+    Returns
+    -------
+    rows : list of mapping
+        The rows that agree.
+    why : str
+        Sentence about the first of the others, "" where there are none.
+
+    Raises
+    ------
+    BadAnswer
+        For data of another shape.
+    """
+    listed = _listed(endpoint, data)
+    objects = [row for row in listed if isinstance(row, Mapping)]
+    rows, why = ties.answering(endpoint.record, objects, ties.of_query(endpoint, query))
+    why = why or ("a row is not an object" if len(objects) < len(listed) else "")
+    return list(rows), f"GET {endpoint.path}: {len(listed) - len(rows)} rows were left out: {why}" if why else ""
 
 
 def tie(endpoint: Endpoint[Row], rows: Sequence[object], query: Iterable[tuple[str, str]]) -> None:
@@ -268,12 +305,23 @@ def legible(row: type[R], rows: Sequence[object], path: str) -> list[R]:
     Raises
     ------
     BadAnswer
-        For an amount that can't be read. It is not 0.
+        For a row with an amount that can't be read, which is not 0. It names path, record, field and row.
     """
-    found = [one for given in rows if (one := seen(row, given)) is not None]
-    if len(found) < len(rows):
-        raise BadAnswer(f"GET {path}: {row.declared.name}: a row has an amount that can't be read", body=shown(rows))
+    found: list[R] = []
+    for at, given in enumerate(rows):
+        if (one := seen(row, given)) is None:
+            _refuse(path, row.declared, rows, at, _unreadable(row.declared, given))
+        else:
+            found.append(one)
     return found
+
+
+def _unreadable(record: Record, row: object) -> str:
+    """Return which amount of a row can't be read."""
+    if not isinstance(row, Mapping):
+        return f"{shown(row)} is not an object"
+    bad = next(field for field in record.fields if field.kind in AMOUNTS and column(field, [row])[1])
+    return f"{bad.wire} {shown(row[bad.wire])} is not {bad.noun}"
 
 
 class Door:

@@ -83,13 +83,41 @@ def contradiction(record: Record, rows: Sequence[WireRow], question: Question) -
     question : Question
         What they must agree with.
     """
+    return _stray(record, rows, question) or next(
+        filter(None, (_unequal(record, rows, one) for one in record.sums)), None
+    )
+
+
+def answering(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[list[WireRow], str]:
+    """Return the rows that answer the question, one of each identity, and why the first of the others does not.
+
+    It is for who leaves: one row of somebody else must not stand between a user and the own orders and positions. A row
+    whose amounts do not add up is the user's all the same, so it stays.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the rows.
+    rows : sequence of mapping of str to object
+        The rows of one answer.
+    question : Question
+        What they must agree with.
+    """
+    kept, why = list(rows), ""
+    while found := _stray(record, kept, question) or repetition(record, kept):
+        del kept[found[0]]
+        why = why or found[1]
+    return kept, why
+
+
+def _stray(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
+    """Return the number of a row that answers another question, and why, `None` where all answer this one."""
     for column, asked in question.tied.items():
         if (of_tie := record.by_column.get(column)) and (found := _of_another(of_tie, rows, asked)):
             return found
     if record.time and (question.first_ms, question.last_ms) != (None, None):
-        if found := _outside(record.by_wire[record.time], rows, question):
-            return found
-    return next(filter(None, (_unequal(record, rows, one) for one in record.sums)), None)
+        return _outside(record.by_wire[record.time], rows, question)
+    return None
 
 
 def repetition(record: Record, rows: Sequence[WireRow]) -> tuple[int, str] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...connecting import venue_in_process
-from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
+from ...errors import InputError, LimitReached, RateLimited, ToolkitError, TransportError
 from ...limits import Limits
 from ...numerals import Span
 from ..analysis.luck import trials
@@ -539,8 +539,8 @@ class Runner:
         if not state.dry_run:
             for symbol in self.symbols:
                 self._attempt(f"cancelling in {symbol}", partial(state.cancel_open, symbol))
-            if self._close_at_end:
-                self._attempt("closing", self._close_positions)
+            for symbol in self.symbols if self._close_at_end else ():
+                self._attempt(f"closing {symbol}", partial(self._close_position, symbol))
         self._attempt("reading orders", state.read_orders)
         self._attempt("reading the wallet", state.read_wallet)
         state.sample(state.now())
@@ -571,18 +571,19 @@ class Runner:
             return failure
         return None
 
-    def _close_positions(self) -> None:
+    def _close_position(self, symbol: str) -> None:
         # A run with a name closes what it holds by its own fills. The account may hold more.
         if self.state.journal is not None:
             self.state.trading = True
-            for symbol in self.symbols:
-                self.ctx.close_position(symbol)
+            self.ctx.close_position(symbol)
             self.state.trading = False
             return
-        held = self.session.positions()
-        for symbol in self.symbols:
-            if symbol in held.index:
-                self.session.close_position(symbol)
+        # Not by the table of positions: one row that can't be read would keep the others open.
+        try:
+            self.session.close_position(symbol)
+        except InputError as error:
+            if error.rule != "position":  # there is none
+                raise
 
     def _list_open(self) -> None:
         for row in rows_of(self.session.positions(index=None)):

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from .enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
-from .fields import Broken, DecimalText, EnumName, Field, Int, Object, Rule, shown
-from .orders.items import OrderItem
-from .orders.names import OrderField, Words
+from ..enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
+from ..fields import Broken, DecimalText, EnumName, Field, Int, Object, Rule, shown
+from .items import OrderItem
+from .names import PLACED_REDUCE_ONLY, OrderField, Words
 
 SYMBOL_CODE = Int(1)
 ORDER_ID = Int(0)
@@ -192,7 +192,7 @@ def check_item(item: OrderItem) -> None:
 
 
 NAMED_OPTION = {"reduceOnly": "is named reduceOnlyOption in placeOrder"}
-NAMED_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action. reduceOnlyOption is for placeOrder"}
+NAMED_REDUCE = {PLACED_REDUCE_ONLY: "is named reduceOnly in this action. reduceOnlyOption is for placeOrder"}
 
 
 def price_fits_type(item: Mapping[str, Any]) -> None:
@@ -217,10 +217,10 @@ def is_bracket(action: Mapping[str, Any]) -> None:
     check_bracket([item.get("reduceOnly") for item in action["orders"]])
 
 
-PLACE_ITEM = Object(order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_OPTION)
+PLACE_ITEM = Object(order_fields(PLACED_REDUCE_ONLY, ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_OPTION)
 BRACKET_ITEM = Object(order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (price_fits_type,), NAMED_REDUCE)
 BUILDER_ITEM = Object(
-    order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias="reduceOnlyOption"), "MsgPlaceBuilderOrder", (price_fits_type,)
+    order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias=PLACED_REDUCE_ONLY), "MsgPlaceBuilderOrder", (price_fits_type,)
 )
 CANCEL_ITEM = Object(
     (
