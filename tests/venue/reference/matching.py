@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import copy
 from fractions import Fraction
 
@@ -206,17 +207,20 @@ class Matching(Money):
             need = self.taken_along(position, order.side, opened, price)
             self.assign(position, min(need, self.spare(order.account)))
 
+    @abstractmethod
     def bearable(self, order: Order, price: int, steps: int, taker: bool = False) -> int:
         """Return how many steps of a fill the account can bear (see the rules in `rules`)."""
-        raise NotImplementedError
 
     # what follows from a fill
 
+    @abstractmethod
     def followed(self, order: Order, closed: int, opened: int, taker: bool) -> None:
-        raise NotImplementedError
+        """Do what follows from a fill: closed positions, exits of brackets."""
 
+    @abstractmethod
     def drop_loose(self) -> None:
-        raise NotImplementedError
+        """End orders that have lost what they need."""
 
+    @abstractmethod
     def main_ended(self, order: Order) -> None:
-        raise NotImplementedError
+        """End or release the exits of a main order that has ended."""

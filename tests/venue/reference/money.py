@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,7 +43,7 @@ class Settings:
     faucet_pause: int = DAY
 
 
-class Money:
+class Money(ABC):
     """Accounts, the ledger, and what margins ask for."""
 
     def __init__(self, products: Iterable[Product], settings: Settings, time: int) -> None:

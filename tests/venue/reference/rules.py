@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -18,8 +19,9 @@ class Rules(Matching):
 
     next_order = 0
 
+    @abstractmethod
     def is_liquidating(self, position: Position) -> bool:
-        raise NotImplementedError
+        """Return whether a position is being liquidated (see `liquidation`)."""
 
     # margin of a fill
 
@@ -410,8 +412,9 @@ class Rules(Matching):
             if order.resting or order.status == "ORDER_STATUS_UNTRIGGERED":
                 self.end(order)
 
+    @abstractmethod
     def closed_position(self, position: Position, side: int) -> None:
-        raise NotImplementedError
+        """Do what follows when a leg is closed (see `clock`)."""
 
     # brackets
 
@@ -598,5 +601,6 @@ class Rules(Matching):
         else:
             self.process(order, order.price)
 
+    @abstractmethod
     def check_replacement(self, order: Order, new: Order, left: int) -> bool:
-        raise NotImplementedError
+        """Return whether a replacement takes part in the checks of margin (see `liquidation`)."""
