@@ -360,7 +360,7 @@ class HttpStatus(TransportError):
 
 
 class BadAnswer(TransportError):
-    """A response that is not the venue's envelope.
+    """A response that is not the venue's envelope, has rows that can't be used, or does not answer the question.
 
     Parameters
     ----------
