@@ -107,7 +107,7 @@ def test_a_run_closes_at_its_end_beside_such_rows(venue: LocalVenue, change: Cal
 
 
 def test_what_was_left_out_is_said(venue: LocalVenue) -> None:
-    said = f"1 rows were left out: userAddr '{STRANGER}' is not 0x"
+    said = f"Position: userAddr '{STRANGER}' is not 0x.*, 1 of 2 rows are left out"
     with beside(venue, POSITIONS, BESIDE["a stranger's"]) as s, pytest.warns(DataWarning, match=said):
         s.close_position("BTCUSDC")
 

@@ -254,7 +254,9 @@ def test_an_order_with_a_damaged_amount_is_cancelled_before_that_is_said() -> No
     damaged = drive([{7: OPEN}, {}], shown={"filledQty": "?"})
     assert [each["type"] for each in damaged.actions] == ["cancelAll", "cancelAll"]
     assert "an amount of one of them can't be read" in str(damaged.end)
-    assert "has an amount that can't be read" in str(drive([{7: OPEN}, {}], {7: "?"}).end)
+    ended = str(drive([{7: OPEN}, {}], {7: "?"}).end)
+    assert ended.startswith("cancel_all: the orders were cancelled, but what was filled meanwhile is not known.")
+    assert "filledQty '?' is not a quantity, in row 1 of 1" in ended
     assert drive([{7: OPEN}, {}], shown={"createTime": "?"}).end.filled == {}, "of which nothing is decided"
 
 

@@ -307,17 +307,19 @@ def test_an_end_that_fails_in_parts_names_them_and_does_the_rest(
 ) -> None:
     runner = runner_of(session, Scripted({0: lambda ctx: ctx.buy(BTC, "0.01")}))
 
-    def fails() -> None:
+    def fails(symbol: str) -> None:
         raise NotSent("gone")
 
-    monkeypatch.setattr(runner.state, "cancel_open", lambda symbol: fails())
-    monkeypatch.setattr(runner, "_close_positions", fails)
+    monkeypatch.setattr(runner.state, "cancel_open", fails)
+    monkeypatch.setattr(session, "close_position", fails)
     run = runner.run("2m", close_at_end=True)
     kinds = [(each.kind, each.text) for each in run.events.itertuples()]
-    open_text = "unknown, because cancelling in BTCUSDC failed; unknown, because closing failed; LONG 0.01 BTCUSDC"
+    open_text = (
+        "unknown, because cancelling in BTCUSDC failed; unknown, because closing BTCUSDC failed; LONG 0.01 BTCUSDC"
+    )
     assert kinds == [
         ("END", "the time is over"), ("PROBLEM", "cancelling in BTCUSDC: NotSent: gone"),
-        ("PROBLEM", "closing: NotSent: gone"), ("OPEN", open_text),
+        ("PROBLEM", "closing BTCUSDC: NotSent: gone"), ("OPEN", open_text),
     ]  # fmt: skip
     assert capsys.readouterr().out == f"Scripted ended (the time is over). Still open: {open_text}\n"
 

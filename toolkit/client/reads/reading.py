@@ -203,13 +203,13 @@ def read_in_part(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[tupl
     pairs = endpoint.query(**query)
     data = (yield from read(Fetch("GET", endpoint.path, pairs), retry)).data
     rows, why = answering(endpoint, data, pairs)
-    sound = [row for row in rows if not fault(endpoint.record, row)]
-    if len(sound) < len(rows) and not why:
-        damaged = next(filter(None, (fault(endpoint.record, row) for row in rows)))
-        why = f"GET {endpoint.path}: {len(rows) - len(sound)} rows can't be used: {damaged}"
-    total = endpoint.total(data)
-    if total is not None and total > len(rows) and not why:
-        why = f"GET {endpoint.path}: the answer has {len(rows):,} of {total:,} rows"
+    faults = [fault(endpoint.record, row) for row in rows]
+    sound = [row for row, wrong in zip(rows, faults, strict=True) if not wrong]
+    if damaged := next(filter(None, faults), ""):
+        where = f"GET {endpoint.path}: {endpoint.record.name}"
+        why = why or f"{where}: {damaged}, {len(rows) - len(sound)} of {len(rows)} rows can't be used"
+    if (total := endpoint.total(data)) is not None and total > len(rows):
+        why = why or f"GET {endpoint.path}: the answer has {len(rows):,} of {total:,} rows"
     return typed_rows(endpoint.row, sound, endpoint.path), why
 
 

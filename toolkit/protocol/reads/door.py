@@ -129,7 +129,8 @@ def answering(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, 
     objects = [row for row in listed if isinstance(row, Mapping)]
     rows, why = ties.answering(endpoint.record, objects, ties.of_query(endpoint, query))
     why = why or ("a row is not an object" if len(objects) < len(listed) else "")
-    return list(rows), f"GET {endpoint.path}: {len(listed) - len(rows)} rows were left out: {why}" if why else ""
+    left_out = f"{len(listed) - len(rows)} of {len(listed)} rows are left out"
+    return list(rows), f"GET {endpoint.path}: {endpoint.record.name}: {why}, {left_out}" if why else ""
 
 
 def tie(endpoint: Endpoint[Row], rows: Sequence[object], query: Iterable[tuple[str, str]]) -> None:
