@@ -19,6 +19,7 @@ sys.modules.setdefault("rfc3987_syntax", types.ModuleType("rfc3987_syntax"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that measures the rooms."""
     parser.addoption("--processor-time", metavar="FILE", help="print processor time by room, and write it as JSON")
+    parser.addoption("--first-cases", action="store_true", help="of each test its first case; no notebook, no browser")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +30,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Clock())
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(Table(Path(file)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the first case of each test, if asked to: that covers every room, on one more Python, in two minutes.
+
+    Notebooks and browsers are left out: they are the same programs under every Python. Whatever markers deselect is
+    gone by now, so a slow first case doesn't hide a quick second one.
+    """
+    if not config.getoption("--first-cases"):
+        return
+    kept: dict[tuple[Path, str], pytest.Item] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and not item.get_closest_marker("browser"):
+            kept.setdefault((item.path, item.nodeid.partition("[")[0]), item)
+    chosen = {item.nodeid for item in kept.values()}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    items[:] = kept.values()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -49,6 +49,8 @@ TESTS = {
     "trades.js": ("widgets", "truth", "layout"),
 }
 """File → the files of tests/browser that notice its mistakes after the transcripts, those that look the most first."""
+OF_ANY = ("widgets", "layout", "accessible")
+"""Files that open every panel, also one without an entry in `TESTS`."""
 _CHANGES = (
     (r"===", "!=="), (r"!==", "==="), (r" && ", " || "), (r" \|\| ", " && "), (r" < ", " >= "), (r" > ", " <= "),
     (r" >= ", " < "), (r" <= ", " > "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r"\btrue\b", "false"),
@@ -102,7 +104,7 @@ def tests_of(mistake: Mistake) -> list[str]:
     transcripts = sorted(
         path.stem.removeprefix("test_") for path in (ROOT / "tests/browser").glob("test_transcripts*.py")
     )
-    files = [f"tests/browser/test_{name}.py" for name in (*transcripts, *TESTS[Path(mistake.file).name])]
+    files = [f"tests/browser/test_{name}.py" for name in (*transcripts, *TESTS.get(Path(mistake.file).name, OF_ANY))]
     if not LINES.exists():
         return files
     notes = [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]

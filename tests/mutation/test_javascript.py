@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutation.javascript import TESTS, WIDGETS, Mistake, every_mistake, mistakes, noticed
+from tests.mutation.javascript import OF_ANY, TESTS, WIDGETS, Mistake, every_mistake, mistakes, noticed
 
 SURVIVORS = {
     "a quote on a market order": ("order_ticket/ticket.js", "disabled = !form().picksPrice || ", "disabled = "),
@@ -34,7 +34,9 @@ def test_without_a_mistake_nothing_is_noticed() -> None:
 
 
 def test_every_front_end_has_tests_and_mistakes_of_each_kind() -> None:
-    assert {one.file.rpartition("/")[2] for one in every_mistake()} <= set(TESTS)
+    assert set(TESTS) <= {one.file.rpartition("/")[2] for one in every_mistake()}
+    browser = WIDGETS.parents[1] / "tests" / "browser"
+    assert all((browser / f"test_{name}.py").is_file() for names in (*TESTS.values(), OF_ANY) for name in names)
     source = """// a === b
     if (a === b && c > 0) call(one);
       call(one);
