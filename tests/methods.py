@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolkit.client.orders.exchange_flows import AGENT_NAME, python_name
-from toolkit.client.reads.info_flows import ANNUALISED, default_of, is_required
+from toolkit.client.reads.info_flows import ANNUALISED, default_of
 from toolkit.errors import capital
 from toolkit.protocol.actions import ACTIONS, Action
 from toolkit.protocol.enums import ENUMS
@@ -230,6 +230,11 @@ def method(decorator: str, name: str, arguments: list[Argument], returns: str, d
         *wrapped(body, " " * 8, " " * 12, WIDTH),
     ]
     return "\n".join(lines).replace(GLUE, " ")
+
+
+def is_required(param: Param) -> bool:
+    """Return whether a caller must give a parameter. A session fills in some that the venue requires."""
+    return (param.required or param.leading) and not param.fill
 
 
 def query_method(endpoint: Endpoint, examples: str) -> str:

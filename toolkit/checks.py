@@ -454,15 +454,8 @@ def _fail(
 def _unknown(spec: Spec, field: OrderField, value: object, known: Iterable[str], default: object) -> Any:
     names = tuple(known)
     limit = ", ".join(names)
-    _fail(
-        spec,
-        "known name",
-        field,
-        str(value),
-        limit,
-        f"{field.named(spec.words)} {value!r} is not one of {limit}",
-        names,
-    )
+    message = f"{field.named(spec.words)} {value!r} is not one of {limit}"
+    _fail(spec, "known name", field, str(value), limit, message, names)
     return default
 
 
@@ -471,9 +464,8 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     if kind and not builder:
         trigger = OrderField.TRIGGER_PRICE.named(spec.words)
         here = f"LIMIT or MARKET with {trigger} and TP_FROM_POSITION or SL_FROM_POSITION"
-        message = (
-            f"{OrderField.TYPE.named(spec.words)} {name} is for builder orders. Here a conditional order is {here}"
-        )
+        field = OrderField.TYPE.named(spec.words)
+        message = f"{field} {name} is for builder orders. Here a conditional order is {here}"
         _fail(spec, "order type", OrderField.TYPE, str(name), "LIMIT, MARKET", message, tuple(TYPES))
     if kind:
         return kind
@@ -493,27 +485,13 @@ def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, m
         return 0
     if price_ticks > product.max_price:
         most = product.price_text(product.max_price)
-        _fail(
-            spec,
-            "price band",
-            OrderField.PRICE,
-            str(text),
-            most,
-            f"price {text} is above {plain_text(MAX_PRICE)}",
-            (most,),
-        )
+        message = f"price {text} is above {plain_text(MAX_PRICE)}"
+        _fail(spec, "price band", OrderField.PRICE, str(text), most, message, (most,))
         return _kept(price_ticks)
     if price_ticks < product.min_price:
         least = product.price_text(product.min_price)
-        _fail(
-            spec,
-            ProductRule.MIN_PRICE,
-            OrderField.PRICE,
-            str(text),
-            least,
-            f"price {text} is below minimumPrice {least}",
-            (least,),
-        )
+        message = f"price {text} is below minimumPrice {least}"
+        _fail(spec, ProductRule.MIN_PRICE, OrderField.PRICE, str(text), least, message, (least,))
         return price_ticks
     least = product.price_text(-(-mark_ticks // 10))
     message = f"price {text} is below 10 % of the mark price {product.price_text(mark_ticks)}"

@@ -345,8 +345,7 @@ def table_html(values: pd.Series[Any] | pd.DataFrame) -> str:
         Values of the table.
     """
     frame = values.to_frame("") if isinstance(values, pd.Series) else values
-    html: str = frame.map(shown_value).to_html(border=0, header=isinstance(values, pd.DataFrame))
-    return html
+    return frame.map(shown_value).to_html(border=0, header=isinstance(values, pd.DataFrame))
 
 
 def shown_value(value: object) -> str:

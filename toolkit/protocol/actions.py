@@ -94,14 +94,14 @@ class Action:
     ----------
     type : str
         Type on the wire, such as "placeOrder".
-    signer : Signer
-        Who signs it.
     summary : str
         Description, for the reference.
     fields : tuple of Field
         Its fields, without `type` (default: none).
+    signer : Signer
+        Who signs it (default: "Agent").
     message : str
-        Name of the protobuf message that agents sign, "" for actions of masters.
+        Name of the protobuf message that agents sign, "" for actions of masters (default: "Msg" and the type).
     typed : TypedData or None
         Typed data that masters sign, `None` for actions of agents (default: none).
     vault_required : bool
@@ -122,9 +122,9 @@ class Action:
     """
 
     type: str
-    signer: Signer
     summary: str
     fields: tuple[Field, ...] = ()
+    signer: Signer = "Agent"
     message: str = ""
     typed: TypedData | None = None
     expiry: bool = False
@@ -145,6 +145,8 @@ class Action:
 
     def __post_init__(self) -> None:
         kind = Field("type", EnumName({self.type: 0}), required=True)
+        if self.typed is None and not self.message:
+            object.__setattr__(self, "message", f"Msg{self.type[0].upper()}{self.type[1:]}")
         object.__setattr__(self, "shape", Object((kind, *self.fields), self.message, self.checks, self.advice))
         object.__setattr__(self, "method", snake_case(self.type))
 
@@ -186,7 +188,6 @@ _ENDS: tuple[Member, Member] = (("nonce", "uint64"), ("expiryAfter", "uint64"))
 _DECLARED = (
     Action(
         "placeOrder",
-        "Agent",
         "Place one or more orders.",
         (Field("orders", Items(PLACE_ITEM), 1, required=True),),
         message="MsgPlaceOrders",
@@ -195,13 +196,11 @@ _DECLARED = (
     ),
     Action(
         "replaceOrder",
-        "Agent",
         "Replace an open order by another.",
         (
             *order_fields("reduceOnly", ORDER_TYPE),
             Field("ordId", ORDER_ID, 13, note="clOrdId or ordId is required"),
         ),
-        message="MsgReplaceOrder",
         expiry=True,
         vault=True,
         checks=(price_fits_type, names_an_order),
@@ -209,10 +208,8 @@ _DECLARED = (
     ),
     Action(
         "placeBracketOrder",
-        "Agent",
         "Place a main order together with its take-profit, its stop-loss or both.",
         (Field("orders", Items(BRACKET_ITEM, 2, 3), 1, required=True),),
-        message="MsgPlaceBracketOrder",
         expiry=True,
         vault=True,
         checks=(is_bracket,),
@@ -220,7 +217,6 @@ _DECLARED = (
     ),
     Action(
         "cancelOrder",
-        "Agent",
         "Cancel orders by ordId or clOrdId.",
         (Field("cancels", Items(CANCEL_ITEM), 1, required=True, proto="orders"),),
         message="MsgCancelOrders",
@@ -228,7 +224,6 @@ _DECLARED = (
     ),
     Action(
         "cancelAll",
-        "Agent",
         "Cancel all open orders of a product, or all its waiting triggers.",
         (
             Field("symbolCode", SYMBOL_CODE, 1, required=True),
@@ -240,45 +235,37 @@ _DECLARED = (
                 note="true for waiting triggers, default false",
             ),
         ),
-        message="MsgCancelAll",
         vault=True,
     ),
     Action(
         "setLeverage",
-        "Agent",
         "Set the leverage of a product.",
         (
             Field("symbolCode", SYMBOL_CODE, 1, required=True),
             Field("leverage", DecimalText(places=2, minimum=1), 2, required=True),
         ),
-        message="MsgSetLeverage",
         vault=True,
     ),
     Action(
         "setMarginMode",
-        "Agent",
         "Set a product's margin mode.",
         (
             Field("symbolCode", SYMBOL_CODE, 1, required=True),
             Field("marginMode", sendable(MarginMode), 2, required=True),
         ),
-        message="MsgSetMarginMode",
         vault=True,
     ),
     Action(
         "assignPosMargin",
-        "Agent",
         "Add margin to an isolated position, or take it from there (negative).",
         (
             Field("symbolCode", SYMBOL_CODE, 1, required=True),
             Field("assignedPosMargin", DecimalText("not zero"), 2, required=True),
         ),
-        message="MsgAssignPosMargin",
         vault=True,
     ),
     Action(
         "approveAgent",
-        "Master",
         "Authorise an agent wallet. The zero address with validitySeconds 0 revokes the agent of that name.",
         (
             Field("agentAddress", Address(), required=True),
@@ -289,6 +276,7 @@ _DECLARED = (
             _DEX_CHAIN,
             Field("referralCode", Text(maximum=128), note="not signed, counts on the first approval only"),
         ),
+        signer="Master",
         typed=TypedData(
             "ApproveAgent",
             (_CHAIN, ("agentAddress", "address"), ("agentName", "string"), ("validitySeconds", "uint64"), *_ENDS),
@@ -297,7 +285,6 @@ _DECLARED = (
     ),
     Action(
         "withdraw",
-        "Master",
         "Withdraw funds to an address.",
         (
             Field("destination", Address(), required=True),
@@ -309,6 +296,7 @@ _DECLARED = (
                 source=K,
             ),
         ),
+        signer="Master",
         typed=TypedData(
             "Withdraw",
             (_CHAIN, ("destination", "address"), ("amount", "string"), ("withdrawSequence", "uint64"), *_ENDS),
@@ -318,20 +306,20 @@ _DECLARED = (
     ),
     Action(
         "faucetClaim",
-        "Master",
         "Claim test funds (Testnet and the local venue only).",
+        signer="Master",
         typed=TypedData("TestnetFaucetClaim", (_CHAIN,)),
         testnet_only=True,
         source=P,
     ),
     Action(
         "usdSend",
-        "Master",
         "Send USDC to another account. Not every venue takes it: a local venue refuses it until its operator opens it.",
         (
             Field("to", Address(), required=True, note="an account of the venue, not a vault"),
             Field("amount", AMOUNT, required=True, note="USDC, at most 6 decimals"),
         ),
+        signer="Master",
         typed=TypedData("UsdTransfer", (_CHAIN, ("to", "address"), ("amount", "string"), *_ENDS)),
         expiry=True,
         optional=True,
@@ -339,25 +327,22 @@ _DECLARED = (
     ),
     Action(
         "bindReferral",
-        "Agent",
         "Bind the account to an inviter, once.",
         (Field("referralCode", Text(1, 128), 1, required=True),),
-        message="MsgBindReferral",
     ),
     Action(
         "registerBuilder",
-        "Builder master",
         "Register a builder.",
         (
             Field("name", Text(1, 128), required=True),
             _DEX_CHAIN,
         ),
+        signer="Builder master",
         typed=TypedData("RegisterBuilder", (_CHAIN, ("name", "string"), *_ENDS)),
         expiry=True,
     ),
     Action(
         "approveAgentToBuilder",
-        "Trader master",
         "Let a builder's agent place orders for this account, with a cap on its fee.",
         (
             Field("agentAddress", Address(), required=True, note="the builder's agent"),
@@ -366,6 +351,7 @@ _DECLARED = (
             Field("validitySeconds", Int(0), required=True),
             _DEX_CHAIN,
         ),
+        signer="Trader master",
         typed=TypedData(
             "ApproveAgentToBuilder",
             (
@@ -381,34 +367,32 @@ _DECLARED = (
     ),
     Action(
         "revokeAgentToBuilder",
-        "Trader master",
         "End the builder's authorisation.",
         (_DEX_CHAIN,),
+        signer="Trader master",
         typed=TypedData("RevokeAgentToBuilder", (_CHAIN, *_ENDS)),
         expiry=True,
     ),
     Action(
         "placeBuilderOrder",
-        "Builder agent",
         "Place an order for the trader who authorised this builder agent.",
         (
             Field("order", BUILDER_ITEM, required=True),
             *_BUILDER,
         ),
-        message="MsgPlaceBuilderOrder",
+        signer="Builder agent",
         expiry=True,
         vault=True,
         layout="builder",
     ),
     Action(
         "placeBuilderBracketOrder",
-        "Builder agent",
         "Place a bracket for the trader who authorised this builder agent.",
         (
             Field("orders", Items(BUILDER_ITEM, 2, 3), required=True),
             *_BUILDER,
         ),
-        message="MsgPlaceBuilderBracketOrder",
+        signer="Builder agent",
         expiry=True,
         vault=True,
         checks=(is_bracket,),
@@ -416,33 +400,28 @@ _DECLARED = (
     ),
     Action(
         "vaultDeposit",
-        "Agent",
         "Deposit into a vault.",
         (
             Field("vault", Address(), 1, required=True),
             Field("amount", AMOUNT, 2, required=True, note="USDC"),
             Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
         ),
-        message="MsgVaultDeposit",
         vault=True,
         source=K,
     ),
     Action(
         "vaultWithdraw",
-        "Agent",
         "Give back shares of a vault.",
         (
             Field("vault", Address(), 1, required=True),
             Field("share", AMOUNT, 2, required=True, note="vault shares, not USDC"),
             Field("currencyCode", CURRENCY, 3, required=True, note="1 is USDC"),
         ),
-        message="MsgVaultWithdraw",
         vault=True,
         source=K,
     ),
     Action(
         "vaultCreate",
-        "Agent",
         "Create a vault. The answer's data has its address.",
         (
             Field("name", Text(1, 128), 1, required=True),
@@ -450,54 +429,44 @@ _DECLARED = (
             Field("amount", AMOUNT, 3, required=True, note="first deposit, USDC"),
             Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
         ),
-        message="MsgVaultCreate",
         vault=True,
         source=P,
     ),
     Action(
         "vaultUpdateOwner",
-        "Agent",
         "Hand the vault of vaultAddress to another owner.",
         (Field("owner", Address(), 1, required=True),),
-        message="MsgVaultUpdateOwner",
         vault=True,
         vault_required=True,
         source=P,
     ),
     Action(
         "vaultClose",
-        "Agent",
         "Close the vault of vaultAddress.",
-        message="MsgVaultClose",
         vault=True,
         vault_required=True,
         source=P,
     ),
     Action(
         "vaultPreWithdraw",
-        "Agent",
         "Set funds of the vault of vaultAddress aside for withdrawals.",
         (
             Field("amount", AMOUNT, 1, required=True, note="USDC"),
             Field("currencyCode", CURRENCY, 2, required=True, note="1 is USDC"),
         ),
-        message="MsgVaultPreWithdraw",
         vault=True,
         vault_required=True,
         source=P,
     ),
     Action(
         "vaultCreateSubVault",
-        "Agent",
         "Create a sub-vault of the vault of vaultAddress.",
-        message="MsgVaultCreateSubVault",
         vault=True,
         vault_required=True,
         source=P,
     ),
     Action(
         "vaultRebalance",
-        "Agent",
         "Move funds between a vault and its sub-vaults.",
         (
             Field("from", Address(), 1, required=True),
@@ -505,7 +474,6 @@ _DECLARED = (
             Field("amount", AMOUNT, 3, required=True, note="USDC"),
             Field("currencyCode", CURRENCY, 4, required=True, note="1 is USDC"),
         ),
-        message="MsgVaultRebalance",
         vault=True,
         source=P,
     ),

@@ -55,17 +55,6 @@ class InfoFlows(Suggesting):
         return f"<{type(self).__name__} on {self._session.environment.name}: {', '.join(ENDPOINTS)}>"
 
 
-def is_required(param: Param) -> bool:
-    """Return whether a caller must give a parameter. A session fills in some that the venue requires.
-
-    Parameters
-    ----------
-    param : Param
-        Declaration of the parameter.
-    """
-    return (param.required or param.leading) and not param.fill
-
-
 def default_of(param: Param, *, windowed: bool) -> object:
     """Return the default of a method's argument.
 

@@ -247,8 +247,7 @@ def _history(session: InfoSession, topic: Topic) -> Flow[Data | None]:
         # Newest first; a snapshot has the current candle in `data` itself and the ones before it in `recent`.
         return {**rows[0], "recent": rows[:0:-1]} if rows else None
     if channel.parts:
-        data: Data = yield from _account(session, fields[ACCOUNT.name])
-        return data
+        return (yield from _account(session, fields[ACCOUNT.name]))
     if (query := _LOGS.get(channel.type)) is None:
         return None
     rows = yield from _rows(session, query.name, account=fields[ACCOUNT.name], page_size=str(RECENT))

@@ -203,14 +203,9 @@ class Channel:
         known = {"type", *(one.name for one in self.fields)}
         for name in given:
             if name not in known:
-                allowed = ", ".join(sorted(known))
-                raise MalformedRequest(
-                    f"subscription.{name} is not a field of {self.type}. It takes {allowed}",
-                    field=f"subscription.{name}",
-                    rule="known field",
-                    value=given[name],
-                    nearest=tuple(sorted(known)),
-                )
+                path, allowed = f"subscription.{name}", tuple(sorted(known))
+                said = f"{path} is not a field of {self.type}. It takes {', '.join(allowed)}"
+                raise MalformedRequest(said, field=path, rule="known field", value=given[name], nearest=allowed)
         return {one.name: one.check(given.get(one.name, one.default)) for one in self.fields}
 
     def subject(self, fields: Mapping[str, Any]) -> str:

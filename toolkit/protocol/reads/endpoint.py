@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from ...errors import MalformedRequest
 from ..enums import ENUMS, EnumKey
-from ..fields import INT64_MAX, L, P, Source
+from ..fields import INT64_MAX, L, Source
 from ..hexbytes import is_address
 from .rows import Record, Row
 
@@ -206,7 +206,7 @@ class Endpoint(Generic[R_co]):
     order : str, optional
         How rows are sorted (default: not said).
     source : Source, optional
-        `L` if the exchange does not document the answer (default: published).
+        `L` if the exchange does not document the answer (default: that of its rows).
     null : bool, optional
         True if the data of "one" may be null (default: `False`).
     """
@@ -235,11 +235,11 @@ class Endpoint(Generic[R_co]):
         items: str = "items",
         beside: type[Row] | None = None,
         order: str = "",
-        source: Source = P,
+        source: Source | None = None,
         null: bool = False,
     ) -> None:
         by_wire = {one.wire: one for one in params}
-        values = (name, path, summary, row, by_wire, shape, items, beside, order, source, null)
+        values = (name, path, summary, row, by_wire, shape, items, beside, order, source or row.declared.source, null)
         for one, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, one.name, value)  # the dataclass is frozen
         for param in params:

@@ -124,8 +124,7 @@ class Curve:
     @cached_property
     def highs(self) -> Values:
         """The highest equity so far at every point."""
-        found: Values = np.fmax.accumulate(self.equity)
-        return found
+        return np.fmax.accumulate(self.equity)
 
     @cached_property
     def depths(self) -> Values:

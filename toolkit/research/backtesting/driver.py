@@ -273,8 +273,7 @@ class _BarRun:
             return instants
         from tqdm.auto import tqdm
 
-        shown: Iterable[Sequence[Bar]] = tqdm(instants, desc="backtest", unit="bar", total=total)
-        return shown
+        return tqdm(instants, desc="backtest", unit="bar", total=total)
 
     def _next_due(self) -> int:
         """Return the time of the next event that depends on no order or price. −1 when every point is visited."""

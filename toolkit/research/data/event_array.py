@@ -132,8 +132,7 @@ class EventArray:
         *kinds : Kind
             Kinds to return.
         """
-        found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]
-        return found
+        return self.array[np.isin(self.array["kind"], kinds)]
 
 
 def refuse_inverse(symbol: str, exchange: str = "") -> None:

@@ -315,8 +315,7 @@ def feed_times(events: EventArray) -> Integers:
     array = events.array
     # The smallest measured delay can't be negative, so a negative one is an error of the recorder's clock.
     behind = int((array["exchange_ns"] - array["local_ns"]).max(initial=0))
-    times: Integers = array["local_ns"] + max(behind, 0)
-    return times
+    return array["local_ns"] + max(behind, 0)
 
 
 def _best(levels: dict[int, int], choose: Callable[[Iterable[int]], int]) -> int:

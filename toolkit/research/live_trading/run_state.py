@@ -364,8 +364,7 @@ class RunState:
 
     def _rows(self, endpoint: Endpoint[R], **given: object) -> list[R]:
         """Return typed rows: a run asks too often for frames, which take five times as long."""
-        rows: list[R] = self.session._driver.run(self.session._reader.typed(endpoint, given))[0]
-        return rows
+        return self.session._driver.run(self.session._reader.typed(endpoint, given))[0]
 
     def read_candles(self, symbol: str, start_ms: int, end_ms: int) -> dict[int, tuple[float, ...]]:
         """Return the venue's candles: start (Unix ms) → open, high, low, close (USDC) and volume (base units).

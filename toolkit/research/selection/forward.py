@@ -54,8 +54,7 @@ class WalkForward:
         return once
 
     def _repr_html_(self) -> str:
-        html: str = self.frame.to_html()
-        return html
+        return self.frame.to_html()
 
 
 @overload

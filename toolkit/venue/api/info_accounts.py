@@ -6,6 +6,7 @@ import heapq
 from functools import partial
 from typing import Any
 
+from ...checks import SIDES
 from ...protocol.enums import ENUMS
 from ..api import records
 from ..engine.core import Core
@@ -135,15 +136,11 @@ def funding_payments(core: Core, values: Values) -> dict[str, Any]:
     return paged_log(values, core.state.history.funding_payments, values["userAddr"], row, tests)
 
 
-_SIDES = {ENUMS["order_side"].name_of[number]: side for side, number in records.SIDE_NUMBERS.items()}
-"""Name of a side → its sign, and whether it closes a hedge leg."""
-
-
 def _tests(core: Core, values: Values, **fields: str) -> list[Test]:
     product_of(core, values)  # raises for an unknown code
     tests = equals(values, product="symbol", **fields)
     if values["side"] is not None:
-        wanted = _SIDES[values["side"]]
+        wanted = SIDES[values["side"]]
         tests.append(lambda record: (record.side, record.closing) == wanted)
     return tests
 

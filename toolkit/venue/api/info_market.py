@@ -156,14 +156,10 @@ def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     last = min(values["endTime"], core.state.time) // interval_ms * interval_ms
     count = (last - first) // interval_ms + 1
     if count > MAX_CANDLES:
-        raise MalformedRequest(
-            f"startTime {values['startTime']} is {count} candles of {values['interval']} s before "
-            f"endTime. At most {MAX_CANDLES} are returned per request",
-            field="startTime",
-            rule="window",
-            value=values["startTime"],
-            nearest=(str(last - (MAX_CANDLES - 1) * interval_ms),),
-        )
+        start, nearest = values["startTime"], (str(last - (MAX_CANDLES - 1) * interval_ms),)
+        window = f"startTime {start} is {count} candles of {values['interval']} s before endTime"
+        said = f"{window}. At most {MAX_CANDLES} are returned per request"
+        raise MalformedRequest(said, field="startTime", rule="window", value=start, nearest=nearest)
     candles = _candles(core, listed, first, last + interval_ms, interval_ms)
     return (records.kline(listed, candle, values["interval"]) for candle in candles)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...checks import SIDES
 from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
 from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
@@ -20,20 +21,16 @@ from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, Or
 from ..risk import account_margin
 from ..risk.ledger import USDC_CODE
 
-SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
-    (1, False): int(OrderSide.BUY),
-    (-1, False): int(OrderSide.SELL),
-    (1, True): int(OrderSide.BUY_CLOSE_HEDGE),
-    (-1, True): int(OrderSide.SELL_CLOSE_HEDGE),
-}
-"""Sign of a side, and whether it closes a hedge leg → its number on the wire."""
+SIDE_NAMES: Mapping[tuple[int, bool], str] = {side: name for name, side in SIDES.items()}
+"""Sign of a side, and whether it closes a hedge leg → its name on the wire."""
+SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {side: int(OrderSide[name]) for side, name in SIDE_NAMES.items()}
+"""The same → its number on the wire."""
 OPEN_STATUSES = frozenset({OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.ORDER_STATUS_UNTRIGGERED})
 """Statuses of orders that are still open."""
 _MARGIN_MODE = ENUMS["margin_mode"].name_of
 _ACCOUNT_STATUS = ENUMS["account_status"].name_of
-_SIDE = ENUMS["order_side"].name_of
-_TIF = ENUMS["tif"].name_of
-_POSITION_MODE = ENUMS["position_mode"].name_of
+TIF_NAMES = ENUMS["tif"].name_of
+POSITION_MODE_NAMES = ENUMS["position_mode"].name_of
 
 
 def price(product: Product, ticks: int) -> str:
@@ -136,7 +133,7 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
         "cumFee": micro_text(order.fee),
         "triggerPx": price(product, order.trigger),
         "status": STATUS_NAMES[order.status],
-        "timeInForce": _TIF[order.tif],
+        "timeInForce": TIF_NAMES[order.tif],
         "reduceOnly": order.reduce,
         "conditionalOrderTriggerType": order.trigger_by,
         "blockTime": order.updated,
@@ -161,7 +158,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "ordId": str(event.order_id),
         "clOrdId": str(event.client_id),
         "symbol": event.product,
-        "side": _SIDE[SIDE_NUMBERS[event.side, event.closing]],
+        "side": SIDE_NAMES[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "ordPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -174,7 +171,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "blockTime": event.time,
         "txHash": event.tx_hash,
         "ordType": event.type,
-        "timeInForce": _TIF[event.tif],
+        "timeInForce": TIF_NAMES[event.tif],
         "ordQty": quantity(product, event.quantity),
         "triggerPx": price(product, event.trigger),
         "reason": event.reason,
@@ -199,7 +196,7 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
         "symbol": event.product,
         "orderId": str(event.order_id),
         "clientOrderId": str(event.client_id),
-        "side": _SIDE[SIDE_NUMBERS[event.side, event.closing]],
+        "side": SIDE_NAMES[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "orderPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -237,7 +234,7 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
         "shortSize": quantity(product, short_leg.size),
         "longEntryValue": micro_text(long.value),
         "shortEntryValue": micro_text(short_leg.value),
-        "positionMode": _POSITION_MODE[account.position_mode],
+        "positionMode": POSITION_MODE_NAMES[account.position_mode],
         "positionMarginMode": _MARGIN_MODE[held.mode],
         "assignedPosBalance": micro_text(held.assigned),
         "unrealizedPnl": micro_text(account_margin.unrealized(held, mark * product.unit)),

@@ -263,12 +263,9 @@ def account_source(core: Core, channel: str, address: str) -> FeedSource:
     return UserEvents(address) if channel == "userEvent" else LogSource(channel, address)
 
 
-_SIDE = ENUMS["order_side"].name_of
 _TYPE = ENUMS["order_type"].name_of
-_TIF = ENUMS["tif"].name_of
 _REDUCE = ENUMS["reduce_only"].name_of
 _TRIGGER = ENUMS["trigger"].name_of
-_POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def wallet_record(core: Core, account: VenueAccount) -> Data:
@@ -309,8 +306,8 @@ def order_record(core: Core, order: VenueOrder) -> Data:
         "ordQty": records.quantity(product, order.quantity),
         "ordStatus": STATUS_NAMES[order.status],
         "ordType": _TYPE[order.type],
-        "ordSide": _SIDE[records.SIDE_NUMBERS[order.side, order.closing]],
-        "timeInForce": _TIF[order.tif],
+        "ordSide": records.SIDE_NAMES[order.side, order.closing],
+        "timeInForce": records.TIF_NAMES[order.tif],
         "filledQty": records.quantity(product, order.filled),
         "leavesQty": records.quantity(product, order.leaves if order.status in records.OPEN_STATUSES else 0),
         "cumFilledValue": micro_text(order.value),
@@ -356,7 +353,7 @@ def settings_record(core: Core, account: VenueAccount, position: Position) -> Da
     position : Position
         Position in one product.
     """
-    leverage = [_POSITION_MODE[account.position_mode], shortest_text(position.leverage, 2)]
+    leverage = [records.POSITION_MODE_NAMES[account.position_mode], shortest_text(position.leverage, 2)]
     return {"symbol": core.products[position.product].symbol, "leverage": leverage}
 
 
@@ -379,7 +376,7 @@ def order_event_record(core: Core, event: OrderEvent) -> Data:
         "clOrdId": event.client_id,
         "transactionTime": event.time,
         "ordType": _TYPE[event.type],
-        "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
+        "ordSide": records.SIDE_NAMES[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "ordPx": records.price(product, event.price),
         "execPx": records.price(product, event.fill_price),
@@ -407,7 +404,7 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
         "symbol": product.symbol,
         "ordId": event.order_id,
         "execId": event.exec_id,
-        "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
+        "ordSide": records.SIDE_NAMES[event.side, event.closing],
         "ordType": _TYPE[event.type],
         "filledPx": records.price(product, event.fill_price),
         "execQty": records.quantity(product, event.fill_quantity),

@@ -108,7 +108,6 @@ def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
     if account.kind == "market":
         return
     log = state.history.order_events
-    fill_price, fill_steps, exec_id, role, pnl, open_fee, close_fee, builder_fee, long_term, short_term = fill
     event = OrderEvent(
         len(log.records) + 1,
         time,
@@ -130,16 +129,7 @@ def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
         order.leaves,
         order.trigger,
         order.slippage,
-        fill_price,
-        fill_steps,
-        exec_id,
-        role,
-        pnl,
-        open_fee,
-        close_fee,
-        builder_fee,
-        long_term,
-        short_term,
+        *fill,
         reason,
     )
     log.add(order.address, event)

@@ -134,10 +134,7 @@ AOP_STATE = Channel(
     quiet=True,
     typed=True,
     sequenced=True,
-    also=(
-        "userAddr",
-        "timestamp",
-    ),
+    also=("userAddr", "timestamp"),
 )
 
 
@@ -176,13 +173,7 @@ ORDER_HIST = Channel(
     fields=(ACCOUNT,),
     style="append",
     key="orderHists",
-    identity=(
-        "ordId",
-        "execId",
-        "execStatus",
-        "ordPx",
-        "ordQty",
-    ),
+    identity=("ordId", "execId", "execStatus", "ordPx", "ordQty"),
     quiet=True,
     typed=True,
 )
@@ -222,10 +213,7 @@ USER_FILLED = Channel(
     fields=(ACCOUNT,),
     style="append",
     key="userFills",
-    identity=(
-        "ordId",
-        "execId",
-    ),
+    identity=("ordId", "execId"),
     quiet=True,
     typed=True,
 )
@@ -259,11 +247,7 @@ CLOSED_POSITION = Channel(
     fields=(ACCOUNT,),
     style="append",
     key="closedPositions",
-    identity=(
-        "symbolCode",
-        "side",
-        "term",
-    ),
+    identity=("symbolCode", "side", "term"),
     quiet=True,
     typed=True,
 )
@@ -290,11 +274,7 @@ USER_FUNDING = Channel(
     fields=(ACCOUNT,),
     style="append",
     key="funding",
-    identity=(
-        "symbol",
-        "posSide",
-        "transactionTime",
-    ),
+    identity=("symbol", "posSide", "transactionTime"),
     quiet=True,
     typed=True,
 )
@@ -325,8 +305,5 @@ USER_EVENT = Channel(
     key="events",
     quiet=True,
     sequenced=True,
-    also=(
-        "userAddr",
-        "timestamp",
-    ),
+    also=("userAddr", "timestamp"),
 )

@@ -21,23 +21,14 @@ ORDER_BOOK = Channel(
     type="orderBook",
     about="Best levels of a product's book, best first, as texts `[price, size]`.",
     row=OrderBook,
-    fields=(
-        SYMBOL,
-        DEPTH,
-    ),
+    fields=(SYMBOL, DEPTH),
     style="levels",
     key="book",
     conflate=True,
     typed=True,
     sequenced=True,
     silence_ms=15_000,
-    also=(
-        "symbolCode",
-        "symbol",
-        "block",
-        "depth",
-        "timestamp",
-    ),
+    also=("symbolCode", "symbol", "block", "depth", "timestamp"),
 )
 
 
@@ -45,10 +36,7 @@ CANDLE = Channel(
     type="candle",
     about="The current candle.",
     row=Kline,
-    fields=(
-        SYMBOL,
-        INTERVAL,
-    ),
+    fields=(SYMBOL, INTERVAL),
     style="keyed",
     identity=("timestamp",),
     conflate=True,
@@ -113,10 +101,7 @@ TICKER = Channel(
     typed=True,
     sequenced=True,
     silence_ms=15_000,
-    also=(
-        "timestamp",
-        "symbol",
-    ),
+    also=("timestamp", "symbol"),
 )
 
 
@@ -132,10 +117,5 @@ ALL_TICKERS = Channel(
     sequenced=True,
     silence_ms=15_000,
     also=("timestamp",),
-    columns=(
-        "s",
-        "p",
-        "mp",
-        "v",
-    ),
+    columns=("s", "p", "mp", "v"),
 )

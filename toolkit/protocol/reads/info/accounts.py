@@ -22,7 +22,7 @@ from ..rows import (
     optional,
     required,
 )
-from .parameters import ACCOUNT, CURRENCY, END, OWNER, PAGE, PAGE_SIZE, START
+from .parameters import ACCOUNT, CURRENCY, OWNER, PAGES, PAGES_IN_TIME
 
 
 class AccountWallet(Row, identity=("userAddr", "currency")):
@@ -85,14 +85,10 @@ LEDGER = Endpoint(
         CURRENCY,
         Param("bizType", "kind", "text", "only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING"),
         Param("txHash", "tx_hash", "hash", "only entries of this transaction", ties="tx_hash"),
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
+        *PAGES_IN_TIME,
     ),
     shape="paged",
     order="newest first",
-    source=L,
 )
 
 
@@ -135,8 +131,7 @@ AGENTS = Endpoint(
         Param("status", "status", "enum", "only this status", enum="agent_status", by_name=True),
         Param("agentAddress", "agent", "address", "only this agent wallet"),
         Param("masterAddress", "master", "address", "only agents of this master"),
-        PAGE,
-        PAGE_SIZE,
+        *PAGES,
     ),
     shape="paged",
     order="newest first",

@@ -30,11 +30,7 @@ KLINES_LAST = Endpoint(
     "/info/kline/last",
     "The latest candles of a product",
     Kline,
-    params=(
-        SYMBOL_NAME,
-        INTERVAL,
-        LIMIT,
-    ),
+    params=(SYMBOL_NAME, INTERVAL, LIMIT),
     order="newest first",
 )
 

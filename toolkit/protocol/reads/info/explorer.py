@@ -6,7 +6,7 @@ Source: docs/published.md, "Info API".
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Anything, Hash, Id, Ms, Row, Text, Whole, optional
-from .parameters import PAGE, PAGE_SIZE
+from .parameters import PAGES
 
 
 class Transaction(Row, identity=("txHash",), time="blockTime", source=L):
@@ -42,12 +42,10 @@ TRANSACTIONS = Endpoint(
             fill="account",
             ties="account",
         ),
-        PAGE,
-        PAGE_SIZE,
+        *PAGES,
     ),
     shape="paged",
     order="newest first",
-    source=L,
 )
 
 
@@ -58,7 +56,6 @@ TRANSACTION = Endpoint(
     Transaction,
     params=(Param("txHash", "tx_hash", "hash", "hash of the transaction", leading=True, ties="tx_hash"),),
     shape="one",
-    source=L,
     null=True,
 )
 
@@ -79,10 +76,8 @@ BLOCK = Endpoint(
     Transaction,
     params=(
         Param("blockHeight", "height", "integer", "height of the block", required=True, ties="block"),
-        PAGE,
-        PAGE_SIZE,
+        *PAGES,
     ),
     shape="paged",
-    source=L,
     beside=BlockPage,
 )

@@ -22,7 +22,7 @@ from ..rows import (
     Whole,
     optional,
 )
-from .parameters import ACCOUNT, END, PAGE, PAGE_SIZE, START, SYMBOL
+from .parameters import ACCOUNT, PAGES_IN_TIME, SYMBOL
 
 
 class FundingRate(Row, identity=("symbol",), source=L):
@@ -48,7 +48,6 @@ FUNDING_RATES = Endpoint(
     FundingRate,
     params=(SYMBOL,),
     order="by code",
-    source=L,
 )
 
 
@@ -71,16 +70,9 @@ FUNDING_RATE_HISTORY = Endpoint(
     "/info/fundingRate/history",
     "Settled funding rates of a product",
     FundingRatePoint,
-    params=(
-        replace(SYMBOL, required=True),
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
-    ),
+    params=(replace(SYMBOL, required=True), *PAGES_IN_TIME),
     shape="paged",
     order="newest first",
-    source=L,
 )
 
 
@@ -105,15 +97,7 @@ FUNDING_PAYMENTS = Endpoint(
     "/info/funding/history",
     "Funding payments of an account",
     FundingPayment,
-    params=(
-        ACCOUNT,
-        SYMBOL,
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
-    ),
+    params=(ACCOUNT, SYMBOL, *PAGES_IN_TIME),
     shape="paged",
     order="newest first",
-    source=L,
 )

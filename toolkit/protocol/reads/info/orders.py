@@ -31,7 +31,7 @@ from ..rows import (
     optional,
     required,
 )
-from .parameters import ACCOUNT, CLIENT_ORDER_ID, END, ORDER_ID, PAGE, PAGE_SIZE, SIDE, START, SYMBOL
+from .parameters import ACCOUNT, CLIENT_ORDER_ID, ORDER_ID, PAGES_IN_TIME, SIDE, SYMBOL
 
 
 class OrderState(Row, identity=("ordId",), time="blockTime", changing=True, sums=(OF_ORDER,)):
@@ -87,10 +87,7 @@ ORDER_STATES = Endpoint(
         ORDER_ID,
         CLIENT_ORDER_ID,
         Param("parentOrderId", "parent_order_id", "integer", "only children of this order", ties="parent_order_id"),
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
+        *PAGES_IN_TIME,
     ),
     shape="paged",
     order="newest first",
@@ -139,10 +136,7 @@ ORDER_EVENTS = Endpoint(
         SYMBOL,
         Param("execStatus", "status", "enum", "only events with this status", enum="exec_status"),
         SIDE,
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
+        *PAGES_IN_TIME,
     ),
     shape="paged",
     order="newest first",
@@ -189,10 +183,7 @@ FILLS = Endpoint(
         Param("execId", "exec_id", "integer", "only this execution", ties="exec_id"),
         SIDE,
         Param("role", "role", "choice", "only fills as maker or as taker", choices=("MAKER", "TAKER")),
-        PAGE,
-        PAGE_SIZE,
-        START,
-        END,
+        *PAGES_IN_TIME,
     ),
     shape="paged",
     order="newest first",

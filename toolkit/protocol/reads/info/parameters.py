@@ -22,6 +22,8 @@ PAGE_SIZE = Param("pageSize", "page_size", "page", "rows on a page", default=20,
 SIZE = Param("size", "page_size", "page", "rows on a page", default=10, low=1, high=500)
 START = Param("startTime", "start", "time", "rows at or after this time", ties="time")
 END = Param("endTime", "end", "time", "rows up to and including this time", ties="time")
+PAGES = (PAGE, PAGE_SIZE)
+PAGES_IN_TIME = (*PAGES, START, END)
 VAULT_ADDRESS = Param("vaultAddress", "vault", "address", "address of the vault", required=True, ties="vault")
 ORDER_ID = Param("orderId", "order_id", "integer", "only this order", ties="order_id")
 CLIENT_ORDER_ID = Param(

@@ -28,7 +28,6 @@ REFERRAL_CODE = Endpoint(
     ReferralCode,
     params=(ACCOUNT,),
     shape="one",
-    source=L,
 )
 
 
@@ -59,7 +58,6 @@ REFERRAL_SUMMARY = Endpoint(
         replace(END, ties=""),
     ),
     shape="one",
-    source=L,
 )
 
 
@@ -95,7 +93,6 @@ REFERRALS = Endpoint(
         Param("search", "search", "text", "only invitees whose address contains this text"),
     ),
     shape="paged",
-    source=L,
 )
 
 
@@ -116,14 +113,9 @@ REFERRAL_PAYOUTS = Endpoint(
     "/info/referral/payouts",
     "Referral rewards that were paid to an account",
     ReferralPayout,
-    params=(
-        OWNER,
-        PAGE,
-        SIZE,
-    ),
+    params=(OWNER, PAGE, SIZE),
     shape="paged",
     order="newest first",
-    source=L,
 )
 
 
@@ -144,5 +136,4 @@ REFERRAL_TIERS = Endpoint(
     "Reward rates by network volume",
     ReferralTier,
     order="by volume",
-    source=L,
 )

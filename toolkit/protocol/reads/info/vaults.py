@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import Address, Hash, Id, Money, Ms, Price, Quantity, Ratio, Row, Text, VaultStatusName, optional
-from .parameters import DEPOSITOR, PAGE, PAGE_SIZE, VAULT_ADDRESS
+from .parameters import DEPOSITOR, PAGES, VAULT_ADDRESS
 
 
 class Vault(Row, identity=("vaultAddress",)):
@@ -38,10 +38,7 @@ VAULT = Endpoint(
     "/info/vault/detail",
     "One vault, with the deposits of a user",
     Vault,
-    params=(
-        VAULT_ADDRESS,
-        DEPOSITOR,
-    ),
+    params=(VAULT_ADDRESS, DEPOSITOR),
     shape="one",
 )
 
@@ -77,7 +74,6 @@ USER_VAULTS = Endpoint(
     "Vaults in which a user has shares",
     UserVault,
     params=(replace(DEPOSITOR, about="account of the depositor", required=True, ties="account"),),
-    source=L,
 )
 
 
@@ -91,7 +87,6 @@ VAULT_USER = Endpoint(
         replace(DEPOSITOR, about="account of the depositor", required=True, ties="account"),
     ),
     shape="one",
-    source=L,
 )
 
 
@@ -115,7 +110,6 @@ VAULT_HISTORY = Endpoint(
         ),
     ),
     order="oldest first",
-    source=L,
 )
 
 
@@ -139,14 +133,9 @@ VAULT_EVENTS = Endpoint(
     "/info/vault/events",
     "Deposits, withdrawals and other events of a vault",
     VaultEvent,
-    params=(
-        VAULT_ADDRESS,
-        PAGE,
-        PAGE_SIZE,
-    ),
+    params=(VAULT_ADDRESS, *PAGES),
     shape="paged",
     order="newest first",
-    source=L,
 )
 
 
@@ -170,5 +159,4 @@ VAULT_DEPOSITORS = Endpoint(
     VaultDepositor,
     params=(VAULT_ADDRESS,),
     order="largest first",
-    source=L,
 )
