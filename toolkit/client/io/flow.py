@@ -362,9 +362,6 @@ class Synchronous:
 
     _driver: Driver
 
-    def _run(self, flow: Flow[T]) -> T:
-        return self._driver.run(flow)
-
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _synchronous)
@@ -374,9 +371,6 @@ class Asynchronous:
     """Base of classes whose `@flow` methods are coroutine functions, run by `_driver`."""
 
     _driver: AsyncDriver
-
-    async def _run(self, flow: Flow[T]) -> T:
-        return await self._driver.run(flow)
 
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
@@ -458,7 +452,7 @@ else:
 
             @functools.wraps(written)
             def call(*args, **keywords):
-                return instance._run(written(instance, *args, **keywords))
+                return instance._driver.run(written(instance, *args, **keywords))
 
             return self if instance is None else call
 
@@ -499,7 +493,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    def call(self: Any, *args: object, **keywords: object) -> T:
+    def call(self: Synchronous, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords  # a traceback that shows local variables must not show the key
@@ -508,7 +502,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = self._run(made)
+            result: T = self._driver.run(made)
         except ToolkitError as error:
             trim(error)
             raise
@@ -521,7 +515,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    async def call(self: Any, *args: object, **keywords: object) -> T:
+    async def call(self: Asynchronous, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords
@@ -530,7 +524,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = await self._run(made)
+            result: T = await self._driver.run(made)
         except ToolkitError as error:
             trim(error)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
 from ...errors import BadAnswer, InputError, ToolkitError, WalletError, warn
@@ -47,7 +48,7 @@ class TradingFlows:
     _checks: PreTradeChecks
     _known_account: str | None
 
-    @property
+    @cached_property
     def _calls(self) -> OrderCalls:
         calls: OrderCalls = self.exchange._calls
         return calls
