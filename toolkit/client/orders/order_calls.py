@@ -358,16 +358,18 @@ class OrderCalls:
             raise errors.InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
         return [cancel_item(OrderItem.recall(pairs[at][0]).product, pairs[at][1]) for at in wanted]
 
-    def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[CancelItem]]:
+    def cancels(
+        self, what: object, symbol: str | int | None, cl_ord_id: int | str | None, vault: str | None
+    ) -> Flow[list[CancelItem]]:
         """Return the cancels of what `session.cancel` takes.
 
         Parameters
         ----------
         what : object
             Receipts, ids, rows or a table. None with `cl_ord_id`.
-        symbol : object
+        symbol : str, int or None
             Product of the ids, None for those that a query finds.
-        cl_ord_id : object
+        cl_ord_id : int, str or None
             Client id in place of `what`, or None.
         vault : str or None
             Address of the vault, None for the account.
@@ -377,8 +379,9 @@ class OrderCalls:
             raise errors.InputError(message, field="what", rule="required")
         rows = getattr(what, "itertuples", None)
         # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
-        one = rows or not isinstance(what, Iterable) or isinstance(what, Receipt | str | bytes) or is_order_row(what)
-        given = [] if what is None else list(rows()) if rows else [what] if one else list(what)
+        given: list[Any] = list(rows()) if rows else [] if what is None else [what]
+        if isinstance(what, Iterable) and not (rows or isinstance(what, Receipt | str | bytes) or is_order_row(what)):
+            given = list(what)
         if rows:  # the exits of a bracket before its entry, with which the venue would cancel them
             given.sort(key=lambda row: not getattr(row, "parent_order_id", 0))
         made: list[CancelItem] = []
@@ -395,7 +398,7 @@ class OrderCalls:
             raise errors.InputError("there is no order to cancel", field="what", rule="minimum", value=0)
         return made
 
-    def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[CancelItem]:
+    def _cancel(self, ref: OrderRef, symbol: str | int | None, vault: str | None) -> Flow[CancelItem]:
         symbol = ref.symbol if symbol is None else symbol
         if symbol is not None:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
