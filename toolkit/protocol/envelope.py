@@ -99,6 +99,7 @@ _FIELDS = ("action", "signature", "nonce", "expiryAfter", "vaultAddress")
 _KNOWN = frozenset(_FIELDS)
 _UNSIGNED_KNOWN = _KNOWN - {"signature"}
 _SIGNATURE_FIELDS = frozenset(("r", "s", "v"))
+_TIME_MS = "must be Unix milliseconds, a 64-bit whole number of 0 or more"
 
 
 def parse(body: bytes | str) -> Request:
@@ -158,8 +159,8 @@ def read_unsigned(document: object) -> Unsigned:
     return _content(_known_fields(document, _UNSIGNED_KNOWN))
 
 
-def unsigned(action: dict[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
-    """Return the content of a request for an action that was checked before, after every rule of the envelope.
+def unsigned(action: dict[str, Any], nonce: object, expiry_after: object, vault_address: object) -> Unsigned:
+    """Return the content of a request for an action that was checked before, after the rules of the other fields.
 
     Parameters
     ----------
@@ -177,8 +178,31 @@ def unsigned(action: dict[str, Any], nonce: int, expiry_after: int | None, vault
     MalformedRequest
         As `parse`.
     """
-    document = {"nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
-    return _enveloped(ACTIONS[action["type"]], action, document)
+    declared = ACTIONS[action["type"]]
+    # `type` and not `isinstance`: True is an int in Python, but not in JSON.
+    if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
+        _refuse("nonce", f"{_TIME_MS}, got {shown(nonce)}", nonce, "64-bit whole number")
+    expiry: int | None = None
+    if expiry_after is not None:
+        if not declared.expiry:
+            said = f"is not carried by {declared.type}. Leave it out"
+            _refuse("expiryAfter", said, expiry_after, "carried by the action")
+        if type(expiry_after) is not int or not 0 <= expiry_after <= INT64_MAX:
+            said = f"{_TIME_MS}, or null, got {shown(expiry_after)}"
+            _refuse("expiryAfter", said, expiry_after, "64-bit whole number or null")
+        # Signed bytes have 0 for "no expiry", so an expiry of 0 and none at all are one request.
+        expiry = expiry_after or None
+    if vault_address is None:
+        if declared.vault_required:
+            _refuse("vaultAddress", f"is missing: {declared.type} acts on the vault named there", rule="required")
+        return Unsigned(declared, action, nonce, expiry, None)
+    if not declared.vault:
+        said = f"is not carried by {declared.type}. Leave it out"
+        _refuse("vaultAddress", said, vault_address, "carried by the action")
+    if not is_address(vault_address):
+        said = f"must be an address: 0x and 40 hex digits, got {shown(vault_address)}"
+        _refuse("vaultAddress", said, vault_address, "an address")
+    return Unsigned(declared, action, nonce, expiry, str(vault_address))
 
 
 def dump(envelope: Mapping[str, Any]) -> bytes:
@@ -271,31 +295,10 @@ def _content(document: Mapping[str, Any]) -> Unsigned:
     if "action" not in document:
         _refuse("action", "is missing. It must be an object with a type", rule="required")
     payload = document["action"]
-    declared = declaration(payload, "action")
-    return _enveloped(declared, declared.check(payload, "action"), document)
-
-
-def _enveloped(declared: Action, action: dict[str, Any], document: Mapping[str, Any]) -> Unsigned:
-    """Return the content of a checked action, after the rules of the other fields in their order."""
-    nonce, expiry, vault = document.get("nonce"), document.get("expiryAfter"), document.get("vaultAddress")
-    # `type` and not `isinstance`: True is an int in Python, but not in JSON.
-    if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
-        said = "is missing. It" if "nonce" not in document else ""
-        wanted = f"{said} must be Unix milliseconds, a 64-bit whole number of 0 or more".strip()
-        _refuse("nonce", wanted if said else f"{wanted}, got {shown(nonce)}", nonce, "64-bit whole number")
-    if expiry is not None and not declared.expiry:
-        _refuse("expiryAfter", f"is not carried by {declared.type}. Leave it out", expiry, "carried by the action")
-    if expiry is not None and (type(expiry) is not int or not 0 <= expiry <= INT64_MAX):
-        wanted = "must be Unix milliseconds, a 64-bit whole number of 0 or more, or null"
-        _refuse("expiryAfter", f"{wanted}, got {shown(expiry)}", expiry, "64-bit whole number or null")
-    if vault is None and declared.vault_required:
-        _refuse("vaultAddress", f"is missing: {declared.type} acts on the vault named there", rule="required")
-    if vault is not None and not declared.vault:
-        _refuse("vaultAddress", f"is not carried by {declared.type}. Leave it out", vault, "carried by the action")
-    if vault is not None and not is_address(vault):
-        _refuse("vaultAddress", f"must be an address: 0x and 40 hex digits, got {shown(vault)}", vault, "an address")
-    # Signed bytes have 0 for "no expiry", so an expiry of 0 and none at all are one request.
-    return Unsigned(declared, action, nonce, expiry or None, vault)
+    action = declaration(payload, "action").check(payload, "action")
+    if "nonce" not in document:
+        _refuse("nonce", f"is missing. It {_TIME_MS}", rule="64-bit whole number")
+    return unsigned(action, document["nonce"], document.get("expiryAfter"), document.get("vaultAddress"))
 
 
 def _signature(document: Mapping[str, Any]) -> Signature:

@@ -32,7 +32,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
 
 from ...errors import InputError, NotSent, ToolkitError
 from ...guards import key_argument, parameter_names, refusal
@@ -381,6 +381,12 @@ class HasTwin(Generic[Twin]):
     """Base of results that have methods, such as receipts. An awaited call returns a `Twin`."""
 
 
+class Delivering(Protocol):
+    """An object that sends orders."""
+
+    _delivery: Any
+
+
 def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
     """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most.
 
@@ -391,7 +397,7 @@ def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Conca
     """
 
     @functools.wraps(generator)
-    def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
+    def call(self: Delivering, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
         return within(generator(self, *args, **keywords), 2 * self._delivery.retry.total)
 
     return call

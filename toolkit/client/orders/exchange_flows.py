@@ -88,7 +88,7 @@ class ExchangeFlows(Suggesting):
         >>> session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status
         'ACCEPTED'
         """
-        return (yield from self._calls.submit(payload, expiry_after, vault_address))
+        return (yield from self._calls.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @trading_flow
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
@@ -142,7 +142,7 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == ActionType.APPROVE_AGENT and ActionField.AGENT not in payload:
             payload[ActionField.AGENT.value] = self._own_agent()
-        return (yield from self._calls.submit(payload, **options))
+        return (yield from self._calls.live(self._delivery.submit(payload, **options)))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet
