@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def follow_cells(one: Any, look: Callable[[Any, dict[str, Any], bool], bool]) -> None:
+def follow_cells(one: T, look: Callable[[T, dict[str, Any], bool], bool]) -> None:
     """Call a function after each cell, until it returns True. Outside a notebook nothing happens.
 
     Parameters

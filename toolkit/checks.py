@@ -222,11 +222,9 @@ def check_order(
     ['ordPx']
     """
 
-    def ticks(price: Decimal | None) -> int:
-        # A mid or mark price may lie between two ticks. It is a reference, so the nearest tick is enough.
-        return 0 if price is None else round(price / product.tick_size)
-
-    references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
+    prices = (mark, last, index, bid, ask, entry)
+    # A mid or mark price may lie between two ticks. It is a reference, so the nearest tick is enough.
+    references = [0 if price is None else round(price / product.tick_size) for price in prices]
     cover_steps = int(cover / product.step_size)
     spec = read_order(
         product, item, *references, cover_steps=cover_steps, builder=builder, triggered=triggered, words=words
@@ -459,7 +457,7 @@ def _unknown(spec: Spec, field: OrderField, value: object, known: Iterable[str],
     return default
 
 
-def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
+def _conditional_type(spec: Spec, name: str, builder: bool) -> int:
     kind = CONDITIONAL_TYPES.get(name, 0)
     if kind and not builder:
         trigger = OrderField.TRIGGER_PRICE.named(spec.words)

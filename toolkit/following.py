@@ -402,7 +402,7 @@ class Following:
         return f"<Following {where}: {', '.join(self.symbols)}, {self.state}{why}>"
 
 
-def _change(product: Product, kind: int, item: Any) -> list[int]:
+def _change(product: Product, kind: int, item: Mapping[str, Any]) -> list[int]:
     side = 1 if item["side"] == "BUY" else -1
     return [kind, side, _whole(item["price"], product.tick_size), _whole(item["quantity"], product.step_size)]
 

@@ -465,19 +465,19 @@ def order(
     <Order BUY 0.01 BTCUSDC at 60000 POST_ONLY>
     """
     chosen = _one_of(side, SIDES, "side")
-    conditional = _conditional_type(type, price, trigger_price)
+    conditional = None if type is None else _conditional_type(type, price, trigger_price)
     made = Order(
         symbol=symbol,
         side=chosen,
         quantity=_unsigned(quantity, "quantity", chosen),
         price=None if price is None else _unsigned(price, "price", chosen),
         tif=_one_of(tif or ("IOC" if price is None else "GTC"), TIMES_IN_FORCE, "tif"),
-        reduce_only=_reduce_only(reduce_only),
-        cl_ord_id=_id(cl_ord_id, "cl_ord_id"),
-        parent_ord_id=_id(parent_ord_id, "parent_ord_id"),
-        trigger_price=_text(trigger_price, "trigger_price"),
+        reduce_only=None if reduce_only is None else _reduce_only(reduce_only),
+        cl_ord_id=None if cl_ord_id is None else identifier(cl_ord_id, "cl_ord_id"),
+        parent_ord_id=None if parent_ord_id is None else identifier(parent_ord_id, "parent_ord_id"),
+        trigger_price=None if trigger_price is None else decimal_text(trigger_price, "trigger_price"),
         trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
-        slippage=_text(slippage, "slippage"),
+        slippage=None if slippage is None else decimal_text(slippage, "slippage"),
         conditional=conditional,
     )
     for name, exit_price in (("tp", tp), ("sl", sl)):
@@ -488,10 +488,8 @@ def order(
     return bracket(made, take_profit=tp, stop_loss=sl)
 
 
-def _conditional_type(kind: str | None, price: Amount | None, trigger: Amount | None) -> ConditionalType | None:
+def _conditional_type(kind: str, price: Amount | None, trigger: Amount | None) -> ConditionalType | None:
     """Return the type of a builder's conditional order, None for LIMIT and MARKET. Raises InputError."""
-    if kind is None:
-        return None
     name: str = _one_of(kind, ("LIMIT", "MARKET", *BUILDER_TYPES), "type")
     if name.endswith("MARKET") != (price is None):
         advice = "leave price out" if price is not None else "give a price"
@@ -1131,7 +1129,8 @@ def twap(
         raise InputError("slippage is for orders at market. Leave price or slippage out", field="slippage")
     return Twap(
         symbol, _one_of(side, SIDES, "side"), decimal_text(quantity, "quantity"), span_ms, chosen,
-        _text(price, "price"), _text(slippage, "slippage"), bool(reduce_only),
+        None if price is None else decimal_text(price, "price"),
+        None if slippage is None else decimal_text(slippage, "slippage"), bool(reduce_only),
     )  # fmt: skip
 
 
@@ -1151,16 +1150,8 @@ def _unsigned(value: Amount, name: str, side: str) -> str:
     raise InputError(f"{name} {text} is not above 0. {advice}", field=name, rule="sign", value=value)
 
 
-def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
+def _reduce_only(value: bool | str) -> ReduceOnly | None:
     if isinstance(value, str):
         kind: ReduceOnly = _one_of(value, REDUCE_ONLY, "reduce_only")
         return kind
     return "REDUCE_ONLY" if value else None
-
-
-def _text(value: Amount | None, name: str) -> str | None:
-    return None if value is None else decimal_text(value, name)
-
-
-def _id(value: int | str | None, name: str) -> int | None:
-    return None if value is None else identifier(value, name)

@@ -194,7 +194,7 @@ def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.P
     return target
 
 
-def _spreadsheet(values: Any) -> Any:
+def _spreadsheet(values: pd.Series[Any]) -> Any:
     """Return a column as a spreadsheet can hold it."""
     if getattr(values.dtype, "tz", None) is not None:
         return values.dt.tz_convert("UTC").dt.tz_localize(None)

@@ -90,7 +90,7 @@ def test_every_action_of_the_documents_is_declared_with_its_signer_and_envelope(
         "vaultPreWithdraw",
         "vaultCreateSubVault",
     ]
-    assert [name for name, action in ACTIONS.items() if not action.signed_by_agent] == [
+    assert [name for name, action in ACTIONS.items() if action.role == "master"] == [
         "approveAgent",
         "withdraw",
         "faucetClaim",

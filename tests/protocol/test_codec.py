@@ -14,7 +14,7 @@ from toolkit.protocol import exchange_pb2 as generated
 from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.fields import INT64_MAX, INT64_MIN, EnumName, Field, Items, Object
 
-AGENT_ACTIONS = tuple(name for name, action in ACTIONS.items() if action.signed_by_agent)
+AGENT_ACTIONS = tuple(name for name, action in ACTIONS.items() if action.role == "agent")
 
 
 def message_fields(shape: Object, value: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -188,7 +188,7 @@ class ExchangeMarket:
         def begin() -> Reading | None:
             return ("snapshot", readings.changes_of({}, book), times[-1]) if book else None
 
-        def read(got: Any, whole: bool) -> Reading:
+        def read(got: Mapping[str, Any], whole: bool) -> Reading:
             now = readings.levels_of(got, size)
             changes = readings.changes_of({} if whole else book, now)
             book.clear()
@@ -213,7 +213,7 @@ class ExchangeMarket:
         """
         size = readings.contract_size(self._market)
 
-        def read(got: Any, whole: bool) -> Reading:
+        def read(got: Iterable[Mapping[str, Any]], whole: bool) -> Reading:
             return "incremental", readings.trades_of(got, self._product.symbol, size, wall_ms()), None
 
         return self._view("trades", symbol, self._client.watch_trades, read)
@@ -233,7 +233,7 @@ class ExchangeMarket:
         """
         client = self._client
 
-        def read(got: Any, whole: bool) -> Reading:
+        def read(got: Mapping[str, Any], whole: bool) -> Reading:
             item = readings.prices_of(got, self._product.symbol)
             return "snapshot" if whole else "incremental", [item], readings.time_of(got.get("timestamp"), wall_ms())
 
@@ -326,7 +326,14 @@ class ExchangeMarket:
         rows = [readings.funding_row(entry, self._product.symbol) for entry in pages]
         return with_annual_rate(frames.typed(rows, FundingRatePoint.declared.columns), False)
 
-    def _pages(self, fetch: Any, named: tuple[str, ...], start: Any, end: Any, step_ms: int) -> list[Any]:
+    def _pages(
+        self,
+        fetch: Callable[..., Coroutine[Any, Any, list[Any]]],
+        named: tuple[str, ...],
+        start: object,
+        end: object,
+        step_ms: int,
+    ) -> list[Any]:
         """Return what an exchange lists from `start` and before `end`, page by page, each entry once."""
         until = wall_ms() if end is None else moment_ns(end, "end") // 1_000_000
         since = until - PAGE * step_ms if start is None else moment_ns(start, "start") // 1_000_000

@@ -57,7 +57,7 @@ def product_of(market: Mapping[str, Any], precision_mode: int, as_symbol: str | 
     return Product.from_row(row, genesis.margin_tables[int(row[TIERS])])
 
 
-def _size(precision: Any, mode: int) -> Decimal | None:
+def _size(precision: float | str | None, mode: int) -> Decimal | None:
     """Return the size of a tick or step, None where the exchange has none that is the same at all prices."""
     if precision is None or mode == SIGNIFICANT_DIGITS:
         return None
@@ -75,7 +75,7 @@ def contract_size(market: Mapping[str, Any]) -> Decimal:
     return Decimal(str(market.get("contractSize") or 1)) if market.get("contract") else Decimal(1)
 
 
-def time_of(timestamp: Any, now_ms: int) -> datetime:
+def time_of(timestamp: int | None, now_ms: int) -> datetime:
     """Return a time of the exchange, or the present one if it sent none.
 
     Parameters

@@ -13,6 +13,7 @@ from .panes import CandleSeries, Columns, HorizontalLine, Line, Marks, Pane, The
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 DPI = 110
@@ -254,7 +255,7 @@ def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:
         ax.xaxis.get_offset_text().set(color=theme.faint)
 
 
-def plain_numbers(axis: Any) -> None:
+def plain_numbers(axis: Axis) -> None:
     """Show the numbers of an axis grouped by thousands, never in powers of ten.
 
     Parameters

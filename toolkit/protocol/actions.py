@@ -142,6 +142,8 @@ class Action:
     """Who publishes its payload. The specification names some actions without it."""
     shape: Object = field(init=False)
     method: str = field(init=False)
+    role: Literal["agent", "master"] = field(init=False)
+    """Which key of a wallet signs it: an agent's for domain `Exchange`, a master's for `SignTransaction`."""
 
     def __post_init__(self) -> None:
         kind = Field("type", EnumName({self.type: 0}), required=True)
@@ -149,11 +151,7 @@ class Action:
             object.__setattr__(self, "message", f"Msg{self.type[0].upper()}{self.type[1:]}")
         object.__setattr__(self, "shape", Object((kind, *self.fields), self.message, self.checks, self.advice))
         object.__setattr__(self, "method", snake_case(self.type))
-
-    @property
-    def signed_by_agent(self) -> bool:
-        """True for domain `Exchange` (agents), False for `SignTransaction` (masters)."""
-        return self.typed is None
+        object.__setattr__(self, "role", "agent" if self.typed is None else "master")
 
     def check(self, payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         """Return the canonical payload.

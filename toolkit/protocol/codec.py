@@ -12,13 +12,15 @@ from . import exchange_pb2 as generated
 from .actions import ACTIONS, Action
 from .fields import EnumName, Int, Items, Object
 
-Writer = Callable[[Any], bytes]
 Values = dict[str, Any]
+"""Arguments of a generated class."""
+Reader = Callable[[Mapping[str, Any]], Values]
+Writer = Callable[[Mapping[str, Any]], bytes]
 
 _BRACKET_FIELDS = {"TP_FROM_POSITION": "take_profit_order", "SL_FROM_POSITION": "stop_loss_order"}
 
 
-def _reader(shape: Object, message: str) -> Callable[[Mapping[str, Any]], Values]:
+def _reader(shape: Object, message: str) -> Reader:
     """Return the function that gives the arguments of a generated class for a canonical object of this shape."""
     names = getattr(generated, message).DESCRIPTOR.fields_by_number
     table: list[tuple[str, str, Callable[[Any], Any] | None]] = []
@@ -46,26 +48,30 @@ def _list_reader(item: Object) -> Callable[[list[Any]], list[Values]]:
 
 
 def _action_writer(action: Action) -> Writer:
-    message = getattr(generated, action.message)
+    message, read = getattr(generated, action.message), _action_reader(action)
 
-    def write(values: Values) -> bytes:
-        encoded: bytes = message(**values).SerializeToString(deterministic=True)
+    def write(payload: Mapping[str, Any]) -> bytes:
+        encoded: bytes = message(**read(payload)).SerializeToString(deterministic=True)
         return encoded
 
+    return write
+
+
+def _action_reader(action: Action) -> Reader:
+    """Return the function that gives the arguments of an action's generated class, by the layout of its orders."""
     if action.layout == "plain":
-        read = _reader(action.shape, action.message)
-        return lambda payload: write(read(payload))
+        return _reader(action.shape, action.message)
     orders = action.fields[0].rule
     item = orders.item if isinstance(orders, Items) else orders
     assert isinstance(item, Object)
     of_order = _reader(item, item.message)
     if action.layout == "bracket":
-        return lambda payload: write(_bracket(payload["orders"], of_order, {}))
+        return lambda payload: _bracket(payload["orders"], of_order, {})
     # The builder's fields belong to each order message.
     of_builder = _reader(Object(tuple(entry for entry in action.shape.fields if entry.number)), item.message)
     if action.layout == "builder bracket":
-        return lambda payload: write(_bracket(payload["orders"], of_order, of_builder(payload)))
-    return lambda payload: write(of_order(payload["order"]) | of_builder(payload))
+        return lambda payload: _bracket(payload["orders"], of_order, of_builder(payload))
+    return lambda payload: of_order(payload["order"]) | of_builder(payload)
 
 
 def _bracket(orders: list[Any], read: Callable[[Any], Values], more: Values) -> Values:
@@ -76,6 +82,6 @@ def _bracket(orders: list[Any], read: Callable[[Any], Values], more: Values) -> 
 
 
 WRITERS: dict[str, Writer] = {
-    action.type: _action_writer(action) for action in ACTIONS.values() if action.signed_by_agent
+    action.type: _action_writer(action) for action in ACTIONS.values() if action.role == "agent"
 }
 """Action type → encoder of canonical payloads. Only actions that agents sign have one."""

@@ -17,7 +17,7 @@ from ..errors import MalformedRequest
 from . import jsontext
 from .actions import ACTIONS, Action, declaration
 from .fields import INT64_MAX, key_text, shown
-from .hexbytes import address_bytes, hex_text, is_address, word_bytes
+from .hexbytes import is_address, word_bytes
 
 
 class Signature(NamedTuple):
@@ -36,7 +36,7 @@ class Signature(NamedTuple):
 
     def to_wire(self) -> dict[str, Any]:
         """Return {r, s, v} as the wire has it: 0x, 64 digits each."""
-        return {"r": hex_text(self.compact[:32]), "s": hex_text(self.compact[32:]), "v": self.v}
+        return {"r": "0x" + self.compact[:32].hex(), "s": "0x" + self.compact[32:].hex(), "v": self.v}
 
 
 class Unsigned(NamedTuple):
@@ -99,6 +99,7 @@ _FIELDS = ("action", "signature", "nonce", "expiryAfter", "vaultAddress")
 _KNOWN = frozenset(_FIELDS)
 _UNSIGNED_KNOWN = _KNOWN - {"signature"}
 _SIGNATURE_FIELDS = frozenset(("r", "s", "v"))
+_TIME_MS = "must be Unix milliseconds, a 64-bit whole number of 0 or more"
 
 
 def parse(body: bytes | str) -> Request:
@@ -119,7 +120,7 @@ def parse(body: bytes | str) -> Request:
     return read(decode(body))
 
 
-def read(document: Any) -> Request:
+def read(document: object) -> Request:
     """Return the request in a decoded envelope.
 
     Parameters
@@ -134,13 +135,13 @@ def read(document: Any) -> Request:
     UnknownAction
         As `parse`.
     """
-    _known_fields(document, _KNOWN)
-    declared, action, nonce, expiry, vault = _content(document)
-    signature = _signature(document)
+    envelope = _known_fields(document, _KNOWN)
+    declared, action, nonce, expiry, vault = _content(envelope)
+    signature = _signature(envelope)
     return Request(action, declared.type, signature, nonce, expiry, vault, declared)
 
 
-def read_unsigned(document: Any) -> Unsigned:
+def read_unsigned(document: object) -> Unsigned:
     """Return the content of an unsigned envelope, the input of `toolkit sign`.
 
     Parameters
@@ -155,12 +156,11 @@ def read_unsigned(document: Any) -> Unsigned:
     UnknownAction
         As `parse`.
     """
-    _known_fields(document, _UNSIGNED_KNOWN)
-    return _content(document)
+    return _content(_known_fields(document, _UNSIGNED_KNOWN))
 
 
-def unsigned(action: dict[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
-    """Return the content of a request for an action that was checked before, after every rule of the envelope.
+def unsigned(action: dict[str, Any], nonce: object, expiry_after: object, vault_address: object) -> Unsigned:
+    """Return the content of a request for an action that was checked before, after the rules of the other fields.
 
     Parameters
     ----------
@@ -178,8 +178,31 @@ def unsigned(action: dict[str, Any], nonce: int, expiry_after: int | None, vault
     MalformedRequest
         As `parse`.
     """
-    document = {"nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
-    return _enveloped(ACTIONS[action["type"]], action, document)
+    declared = ACTIONS[action["type"]]
+    # `type` and not `isinstance`: True is an int in Python, but not in JSON.
+    if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
+        _refuse("nonce", f"{_TIME_MS}, got {shown(nonce)}", nonce, "64-bit whole number")
+    expiry: int | None = None
+    if expiry_after is not None:
+        if not declared.expiry:
+            said = f"is not carried by {declared.type}. Leave it out"
+            _refuse("expiryAfter", said, expiry_after, "carried by the action")
+        if type(expiry_after) is not int or not 0 <= expiry_after <= INT64_MAX:
+            said = f"{_TIME_MS}, or null, got {shown(expiry_after)}"
+            _refuse("expiryAfter", said, expiry_after, "64-bit whole number or null")
+        # Signed bytes have 0 for "no expiry", so an expiry of 0 and none at all are one request.
+        expiry = expiry_after or None
+    if vault_address is None:
+        if declared.vault_required:
+            _refuse("vaultAddress", f"is missing: {declared.type} acts on the vault named there", rule="required")
+        return Unsigned(declared, action, nonce, expiry, None)
+    if not declared.vault:
+        said = f"is not carried by {declared.type}. Leave it out"
+        _refuse("vaultAddress", said, vault_address, "carried by the action")
+    if not is_address(vault_address):
+        said = f"must be an address: 0x and 40 hex digits, got {shown(vault_address)}"
+        _refuse("vaultAddress", said, vault_address, "an address")
+    return Unsigned(declared, action, nonce, expiry, str(vault_address))
 
 
 def dump(envelope: Mapping[str, Any]) -> bytes:
@@ -253,10 +276,11 @@ def _refuse(field: str, reason: str, value: object = None, rule: str = "", neare
     raise MalformedRequest(f"{field}: {reason}", field=field, rule=rule or reason, value=value, nearest=nearest)
 
 
-def _known_fields(document: object, known: frozenset[str]) -> None:
+def _known_fields(document: object, known: frozenset[str]) -> Mapping[str, Any]:
+    """Return a document that is an object without other fields."""
     # Nearly all requests pass here without a loop over their fields.
     if type(document) is dict and document.keys() <= known:
-        return
+        return document
     if not isinstance(document, Mapping):
         raise MalformedRequest(f"the request must be a JSON object, got {shown(document)}", rule="an object")
     for key in document:
@@ -264,50 +288,17 @@ def _known_fields(document: object, known: frozenset[str]) -> None:
             names = tuple(name for name in _FIELDS if name in known)
             said = f"is not a field of the request. The fields are {', '.join(names)}"
             _refuse(key_text(key), said, rule="known field", nearest=names)
+    return document
 
 
 def _content(document: Mapping[str, Any]) -> Unsigned:
     if "action" not in document:
         _refuse("action", "is missing. It must be an object with a type", rule="required")
     payload = document["action"]
-    declared = declaration(payload, "action")
-    return _enveloped(declared, declared.check(payload, "action"), document)
-
-
-def _enveloped(declared: Action, action: dict[str, Any], document: Mapping[str, Any]) -> Unsigned:
-    nonce = document.get("nonce")
-    # `type` and not `isinstance`: True is an int in Python, but not in JSON.
-    if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
-        said = "is missing. It" if "nonce" not in document else ""
-        wanted = f"{said} must be Unix milliseconds, a 64-bit whole number of 0 or more".strip()
-        _refuse("nonce", wanted if said else f"{wanted}, got {shown(nonce)}", nonce, "64-bit whole number")
-    return Unsigned(declared, action, nonce, _expiry(document, declared), _vault(document, declared))
-
-
-def _expiry(document: Mapping[str, Any], declared: Action) -> int | None:
-    expiry = document.get("expiryAfter")
-    if expiry is None:
-        return None
-    if not declared.expiry:
-        _refuse("expiryAfter", f"is not carried by {declared.type}. Leave it out", expiry, "carried by the action")
-    if type(expiry) is not int or not 0 <= expiry <= INT64_MAX:
-        wanted = "must be Unix milliseconds, a 64-bit whole number of 0 or more, or null"
-        _refuse("expiryAfter", f"{wanted}, got {shown(expiry)}", expiry, "64-bit whole number or null")
-    # Signed bytes have 0 for "no expiry", so an expiry of 0 and none at all are one request.
-    return expiry or None
-
-
-def _vault(document: Mapping[str, Any], declared: Action) -> str | None:
-    vault = document.get("vaultAddress")
-    if vault is None:
-        if declared.vault_required:
-            _refuse("vaultAddress", f"is missing: {declared.type} acts on the vault named there", rule="required")
-        return None
-    if not declared.vault:
-        _refuse("vaultAddress", f"is not carried by {declared.type}. Leave it out", vault, "carried by the action")
-    if not is_address(vault):
-        _refuse("vaultAddress", f"must be an address: 0x and 40 hex digits, got {shown(vault)}", vault, "an address")
-    return str(vault)
+    action = declaration(payload, "action").check(payload, "action")
+    if "nonce" not in document:
+        _refuse("nonce", f"is missing. It {_TIME_MS}", rule="64-bit whole number")
+    return unsigned(action, document["nonce"], document.get("expiryAfter"), document.get("vaultAddress"))
 
 
 def _signature(document: Mapping[str, Any]) -> Signature:
@@ -339,16 +330,3 @@ def _recovery_value(given: Mapping[str, Any]) -> int:
         said = f"got {shown(value)}" if "v" in given else "and it is missing"
         _refuse("signature.v", f"must be 27 or 28, {said}", value, "27 or 28", ("27", "28"))
     return value
-
-
-def vault_bytes(vault_address: str | None) -> bytes:
-    """Return the bytes of the vault address that are signed.
-
-    They are 20, or none when there is no vault.
-
-    Parameters
-    ----------
-    vault_address : str or None
-        Address with 0x, `None` for no vault.
-    """
-    return address_bytes(vault_address) if vault_address is not None else b""

@@ -302,9 +302,9 @@ class DecimalText(Rule):
             self.refuse(value, nearest=(f'"{whole}.{fraction[: self.places]}"',))
         return value
 
-    def _as_text(self, value: Any) -> tuple[str, ...]:
+    def _as_text(self, value: object) -> tuple[str, ...]:
         """Return a number as the text that would pass, if there is one."""
-        if type(value) not in (int, float):
+        if not (type(value) is int or type(value) is float):
             return ()
         text = f"{Decimal(repr(value)):f}" if abs(value) < 10**MAX_DIGITS else ""
         try:

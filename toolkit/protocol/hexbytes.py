@@ -138,14 +138,3 @@ def word_bytes(text: str) -> bytes | None:
     """
     found = _WORD.fullmatch(text)
     return bytes.fromhex(found.group(1)) if found else None
-
-
-def hex_text(raw: bytes) -> str:
-    """Return bytes as 0x and lower-case hex digits.
-
-    Parameters
-    ----------
-    raw : bytes
-        Any bytes.
-    """
-    return "0x" + raw.hex()

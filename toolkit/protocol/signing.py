@@ -21,9 +21,9 @@ from ..ethereum import typed_data_hashes
 from . import curve, envelope
 from .actions import Action, TypedData
 from .codec import WRITERS
-from .envelope import Request, Signature, Unsigned, vault_bytes
+from .envelope import Request, Signature, Unsigned
 from .fields import shown
-from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, keccak
+from .hexbytes import address_bytes, checksummed, has_wrong_checksum, keccak
 
 AGENT_DOMAIN, MASTER_DOMAIN = "Exchange", "SignTransaction"
 
@@ -269,12 +269,6 @@ def _typed_values(content: Unsigned | Request, chain: Chain, fields: tuple[tuple
     return {name: available[name] for name, _ in fields}
 
 
-def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
-    vault = vault_bytes(content.vault_address)
-    nonce = content.nonce.to_bytes(8, "little")
-    return keccak(proto + vault + nonce + (content.expiry_after or 0).to_bytes(8, "little"))
-
-
 def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
     """Return the 32 bytes that are signed for the checked request `content` on a `chain`.
 
@@ -297,7 +291,10 @@ def _content_connection(content: Unsigned | Request) -> bytes:
     """Return the connectionId of what an agent signs, b"" for what a master signs."""
     if content.declaration.typed is not None:
         return b""
-    return _connection_id(content, WRITERS[content.declaration.type](content.action))
+    proto = WRITERS[content.declaration.type](content.action)
+    vault = b"" if content.vault_address is None else address_bytes(content.vault_address)
+    nonce = content.nonce.to_bytes(8, "little")
+    return keccak(proto + vault + nonce + (content.expiry_after or 0).to_bytes(8, "little"))
 
 
 def _digest(content: Unsigned | Request, connection: bytes, variant: Variant) -> bytes:
@@ -436,7 +433,7 @@ def explain_content(content: Unsigned, chain: Chain) -> Explained:
     fields: tuple[tuple[str, str], ...]
     if typed is None:
         proto = WRITERS[content.declaration.type](content.action)
-        connection = _connection_id(content, proto)
+        connection = _content_connection(content)
         domain, primary, fields = AGENT_DOMAIN, "Agent", _AGENT_FIELDS
         message: dict[str, Any] = {"source": chain.source, "connectionId": connection}
     else:
@@ -446,7 +443,7 @@ def explain_content(content: Unsigned, chain: Chain) -> Explained:
         "types": {"EIP712Domain": _type_entries(_DOMAIN_FIELDS), primary: _type_entries(fields)},
         "primaryType": primary,
         "domain": _domain(domain, chain),
-        "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
+        "message": message if connection is None else {**message, "connectionId": "0x" + connection.hex()},
     }
     # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
     # eth-account takes longer than everything else that connecting does.

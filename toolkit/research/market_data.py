@@ -255,7 +255,7 @@ class LongerBars:
         return self.history
 
 
-def time_index(times_ms: Any) -> pd.DatetimeIndex:
+def time_index(times_ms: NDArray[np.int64] | Sequence[int]) -> pd.DatetimeIndex:
     """Return times as a UTC index with the name "time".
 
     Parameters

@@ -22,13 +22,16 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..suggestions import no_attribute
 from .account_data import Fill, FundingFee, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Indicator, Precomputed, Trade
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Bar",
@@ -486,7 +489,7 @@ def streamed(indicator: type, numbers: Sequence[Any], options: Mapping[str, Any]
         Keyword arguments of its constructor.
     """
 
-    def values(*columns: Any) -> list[Any]:
+    def values(*columns: pd.Series[Any]) -> list[Any]:
         made: Any = indicator(*numbers, **options)
         return [made.update(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 

@@ -15,6 +15,7 @@ from tests.client.orders.test_reconciliation import bring
 from tests.client.rows import whole
 from toolkit import Wallet
 from toolkit.client.io.flow import AsyncDriver, Elapsed, Fetch, RandomFloat, Reply, Settle
+from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.order_calls import OrderCalls, cancel_item
 from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, receipt
@@ -408,11 +409,12 @@ def test_the_order_that_is_replaced_is_named_by_one_id(
 ) -> None:
     sent: list[Any] = []
 
-    def submit(payload: Any, *_: Any) -> Any:
+    def submit(_: Delivery, payload: Any, *more: Any) -> Any:
         sent.append(payload)
         yield from ()
+        return receipt(placed())
 
-    monkeypatch.setattr(calls, "submit", submit)
+    monkeypatch.setattr(Delivery, "submit", submit)
     ask(calls.replace(existing, order, cl_ord_id=cl_ord_id), **META_ROUTE)
     [action] = sent
     payload = action.to_wire()

@@ -30,8 +30,8 @@ from toolkit.errors import (
     TimedOut,
     WalletError,
 )
-from toolkit.protocol.actions import ACTIONS, decode
-from toolkit.protocol.orders.order_actions import OrderAction, as_written
+from toolkit.protocol.actions import decode
+from toolkit.protocol.orders.order_actions import OrderAction, OtherAction, as_written
 
 BUILT = {"type": "placeBuilderOrder", "order": {}, "builder": "0xb"}
 AGENT = str(Wallet(agent=AGENT_KEY).agent)
@@ -313,7 +313,11 @@ def test_the_feed_tells_the_outcome_of_what_this_account_submitted(
 def test_an_action_expires_in_a_minute_where_it_carries_an_expiry(
     delivery: Delivery, kind: str, given: Any, expiry: int | None
 ) -> None:
-    assert delivery._expiry(ACTIONS[kind], given, 50) == expiry
+    delivery.check, delivery.wallet = None, Wallet(agent=AGENT_KEY, master=MASTER_KEY)
+    item = orders.limit("BTCUSDC", "BUY", "0.01", "60000").item(1)
+    action = OrderAction(kind, (item,)) if kind == "placeOrder" else OtherAction(kind, {"type": kind})
+    prepared = drive(delivery, delivery.prepare(action, given), []).end
+    assert prepared.expiry_after == expiry
 
 
 def test_missing_client_ids_are_made_of_the_nonce_and_the_position() -> None:

@@ -26,7 +26,7 @@ def test_a_typed_action_writes_what_it_was_read_from(request: tuple[dict[str, An
     checked, typed = actions.parse(payload), actions.decode(payload)
     assert actions.parse(typed.to_wire()) == checked
     assert recall(typed.to_wire()) == recall(payload) == typed, "the ledger has it in either form"
-    if ACTIONS[typed.type].signed_by_agent:
+    if ACTIONS[typed.type].role == "agent":
         assert codec.WRITERS[typed.type](typed.to_wire()) == codec.WRITERS[typed.type](checked)
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -117,9 +117,9 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
         return f"the tool failed ({type(error).__name__}). The operator's log says why", True
 
 
-def _documented(function: Any) -> tuple[str, dict[str, str]]:
+def _documented(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
     """Return what a docstring says of a function, and of each parameter: its text without the line of the type."""
-    head, _, rest = inspect.cleandoc(function.__doc__).partition("\n\nParameters\n----------\n")
+    head, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n----------\n")
     about: dict[str, str] = {}
     name = ""
     for line in rest.partition("\n\n")[0].splitlines():
@@ -130,7 +130,7 @@ def _documented(function: Any) -> tuple[str, dict[str, str]]:
     return " ".join(head.split()), about
 
 
-def _parameters(method: Any) -> dict[str, tuple[Any, bool]]:
+def _parameters(method: Callable[..., object]) -> dict[str, tuple[Any, bool]]:
     """Return type and whether it is required of each parameter of a tool."""
     found = {}
     for function in (order_of, method) if "order" in inspect.signature(method).parameters else (method,):
@@ -143,7 +143,7 @@ def _parameters(method: Any) -> dict[str, tuple[Any, bool]]:
     return found
 
 
-def _checked(method: object, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(method: Callable[..., object], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call. Raises InputError for unknown, missing and mistyped ones."""
     parameters, found = _parameters(method), {}
     for one in given:

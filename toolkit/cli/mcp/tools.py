@@ -213,9 +213,10 @@ class Tools:
         **order : object
             Parameters of `order_of`, without a client id.
         """
-        made = order_of(**order, cl_ord_id=self._id(key))
+        number = self._id(key)
+        made = order_of(**order, cl_ord_id=number)
         with self._lock:
-            if (found := self._known(made.entry.cl_ord_id)) is None:
+            if (found := self._known(number)) is None:
                 return _outcome(self._session.place(made), repeated=False)
             self._check_same(found, made.entry)
         return _outcome(found, repeated=True)
@@ -304,7 +305,7 @@ class Tools:
         digest = hashlib.sha256(f"{self._session.account} {key}".encode()).digest()
         return (1 << 51) + int.from_bytes(digest[:8]) % (1 << 51)
 
-    def _known(self, number: Any) -> Receipt | None:
+    def _known(self, number: int) -> Receipt | None:
         """Return the order with this client id, None where it was never taken. Raises ToolkitError while in doubt."""
         s = self._session
         for intent in reversed(s._delivery.ledger.all(None, RECENT)):

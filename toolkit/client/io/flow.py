@@ -32,7 +32,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
 
 from ...errors import InputError, NotSent, ToolkitError
 from ...guards import key_argument, parameter_names, refusal
@@ -362,9 +362,6 @@ class Synchronous:
 
     _driver: Driver
 
-    def _run(self, flow: Flow[T]) -> T:
-        return self._driver.run(flow)
-
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _synchronous)
@@ -375,9 +372,6 @@ class Asynchronous:
 
     _driver: AsyncDriver
 
-    async def _run(self, flow: Flow[T]) -> T:
-        return await self._driver.run(flow)
-
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         _bind_flows(cls, _asynchronous)
@@ -385,6 +379,12 @@ class Asynchronous:
 
 class HasTwin(Generic[Twin]):
     """Base of results that have methods, such as receipts. An awaited call returns a `Twin`."""
+
+
+class Delivering(Protocol):
+    """An object that sends orders."""
+
+    _delivery: Any
 
 
 def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
@@ -397,7 +397,7 @@ def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Conca
     """
 
     @functools.wraps(generator)
-    def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
+    def call(self: Delivering, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
         return within(generator(self, *args, **keywords), 2 * self._delivery.retry.total)
 
     return call
@@ -458,7 +458,7 @@ else:
 
             @functools.wraps(written)
             def call(*args, **keywords):
-                return instance._run(written(instance, *args, **keywords))
+                return instance._driver.run(written(instance, *args, **keywords))
 
             return self if instance is None else call
 
@@ -499,7 +499,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    def call(self: Any, *args: object, **keywords: object) -> T:
+    def call(self: Synchronous, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords  # a traceback that shows local variables must not show the key
@@ -508,7 +508,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = self._run(made)
+            result: T = self._driver.run(made)
         except ToolkitError as error:
             trim(error)
             raise
@@ -521,7 +521,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
     names = parameter_names(generator)
 
     @functools.wraps(generator)
-    async def call(self: Any, *args: object, **keywords: object) -> T:
+    async def call(self: Asynchronous, *args: object, **keywords: object) -> T:
         try:
             if name := key_argument(names, args, keywords):
                 del args, keywords
@@ -530,7 +530,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
                 made = generator(self, *args, **keywords)
             except TypeError as error:
                 raise advised(error, generator) from None
-            result: T = await self._run(made)
+            result: T = await self._driver.run(made)
         except ToolkitError as error:
             trim(error)
             raise

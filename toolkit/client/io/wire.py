@@ -8,8 +8,9 @@ report that they are readable, from which the pool concludes that the connection
 from __future__ import annotations
 
 import socket
+import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -65,12 +66,14 @@ class Stream:
         self._begin(buffer)
         self._stream.write(buffer, _left(timeout))
 
-    def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> Stream:
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> Stream:
         """Return the stream with encryption.
 
         Parameters
         ----------
-        ssl_context : object
+        ssl_context : SSLContext
             Context of the ssl module.
         server_hostname : str, optional
             Name that the server must prove (default: None).
@@ -143,7 +146,7 @@ class AsyncStream(Stream):
         self._begin(buffer)
         await self._stream.write(buffer, timeout)
 
-    async def start_tls(self, *given: Any, **options: Any) -> AsyncStream:  # type: ignore[override]
+    async def start_tls(self, *given: object, **options: object) -> AsyncStream:  # type: ignore[override]
         """Return the stream with encryption.
 
         Parameters
@@ -175,17 +178,17 @@ class Backend:
         self.connect_tcp, self.connect_unix_socket = wrapped(inner.connect_tcp), wrapped(inner.connect_unix_socket)
         self.sleep = inner.sleep
 
-    def _blocking(self, connect: Any) -> Any:
+    def _blocking(self, connect: Callable[..., Any]) -> Any:
         return lambda timeout=None, **given: Stream(connect(timeout=_left(timeout), **given))
 
-    def _awaited(self, connect: Any) -> Any:
-        async def connected(**given: Any) -> AsyncStream:
+    def _awaited(self, connect: Callable[..., Awaitable[Any]]) -> Any:
+        async def connected(**given: object) -> AsyncStream:
             return AsyncStream(await connect(**given))
 
         return connected
 
 
-def guard(client: Any) -> None:
+def guard(client: object) -> None:
     """Use these streams in a client's transports, and in those that they are wrapped around, of either library.
 
     The backend is an argument of a pool, but httpx makes the pools itself. So it is set afterwards.

@@ -64,17 +64,17 @@ class OrderLimits:
     """Number of a reservation → whose orders are being checked, and the orders."""
     _sent_ms: deque[int] = field(default_factory=deque)
     _losses: Losses = field(init=False)
+    _switch: str = field(init=False)
+    """Name of the ledger's text that holds why the kill switch is on."""
 
     def __post_init__(self) -> None:
-        self._losses = Losses(self._key("day"), self.ledger, self.checks, self.reader)
+        self._losses = Losses(f"day {self.name}", self.ledger, self.checks, self.reader)
+        self._switch = f"stop {self.name}"
 
     @property
     def stopped(self) -> str:
         """Why the kill switch is on, "" while it is off. It is kept in the ledger, for every session that has it."""
-        return self.ledger.notes().get(self._key("stop"), "")
-
-    def _key(self, what: str) -> str:
-        return f"{what} {self.name}"
+        return self.ledger.notes().get(self._switch, "")
 
     def switch(self, reason: str, expected: str | None = None) -> str:
         """Turn the kill switch on or off, and return the reason of before. No order is being recorded then.
@@ -92,14 +92,13 @@ class OrderLimits:
         str
             The reason of before, "" if it was off.
         """
-        key = self._key("stop")
         with self._lock:
             while True:
                 # Another process may hold the same ledger, so the lock alone does not suffice: compare and set.
                 before = self.stopped
                 if before == reason or (expected is not None and before != expected):
                     return before
-                if self.ledger.note(key, before or None, reason or None):  # else another program changed it
+                if self.ledger.note(self._switch, before or None, reason or None):  # else another program changed it
                     return before
 
     def check_running(self, what: str) -> None:
@@ -119,7 +118,7 @@ class OrderLimits:
             text = f"{what} is refused, because trading was stopped: {reason}. Orders that only reduce pass, and "
             raise LimitReached(f"{text}session.limits.resume() allows the others", limit="stop")
 
-    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
+    def admit(self, intent: Intent, action: AnyAction, record: bool) -> Flow[None]:
         """Record an intent, if its orders may be sent.
 
         Parameters
@@ -128,6 +127,8 @@ class OrderLimits:
             Intent of the request.
         action : AnyAction
             Action of the request.
+        record : bool
+            False only raises, and records nothing.
 
         Raises
         ------
@@ -136,21 +137,6 @@ class OrderLimits:
         NotSent
             If that can't be found out.
         """
-        yield from self._passed(intent, action, lambda: self.ledger.record(intent))
-
-    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
-        """Raise as `record` does, and record nothing.
-
-        Parameters
-        ----------
-        intent : Intent
-            Intent of the request.
-        action : AnyAction
-            Action of the request.
-        """
-        yield from self._passed(intent, action, None)
-
-    def _passed(self, intent: Intent, action: AnyAction, record: Callable[[], None] | None) -> Flow[None]:
         # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
         placed = action.orders if isinstance(action, OrderAction) else ()
         opens = [item for item in placed if not item.reduces]
@@ -177,8 +163,8 @@ class OrderLimits:
                 # Under the lock: an order is recorded before the switch is on, and then stopped by it, or refused.
                 if opens:
                     self.check_running(intent.action)
-                if record is not None:
-                    record()
+                if record:
+                    self.ledger.record(intent)
                     sent = 0
         # A limit that can't be checked is not passed.
         except (TransportError, ExchangeError) as error:

@@ -41,7 +41,7 @@ _DEPOSIT_MAY = "its leader trades your deposit"
 class ActingPart(SessionPart):
     """A part of a session that sends actions."""
 
-    def _act(self, action: str, *args: Any, **options: Any) -> Flow[Receipt]:
+    def _act(self, action: str, *args: object, **options: object) -> Flow[Receipt]:
         """Call a method of `session.exchange`."""
         receipt: Receipt = yield from subflow(getattr(self._session.exchange, action), *args, **options)
         return receipt

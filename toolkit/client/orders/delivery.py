@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ... import errors
 from ...environments import Environment
 from ...guards import check_process
-from ...protocol.actions import ACTIONS, Action, declaration, decode
+from ...protocol.actions import ACTIONS, declaration, decode
 from ...protocol.orders.names import ActionField, ActionType
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction, as_written
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
@@ -163,7 +163,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 class Gate(Protocol):
     """The part of its session's limits that a Delivery uses. See `client.limits.order_limits`."""
 
-    def record(self, intent: Intent, action: AnyAction) -> Flow[None]:
+    def admit(self, intent: Intent, action: AnyAction, record: bool) -> Flow[None]:
         """Record an intent whose orders may be sent.
 
         Parameters
@@ -172,22 +172,13 @@ class Gate(Protocol):
             Intent of the request.
         action : AnyAction
             Action of the request.
+        record : bool
+            False only raises, and records nothing.
 
         Raises
         ------
         LimitReached
             For others, of which nothing is recorded.
-        """
-
-    def check(self, intent: Intent, action: AnyAction) -> Flow[None]:
-        """Raise as `record` does, and record nothing.
-
-        Parameters
-        ----------
-        intent : Intent
-            Intent of the request.
-        action : AnyAction
-            Action of the request.
         """
 
     def check_running(self, what: str) -> None:
@@ -360,14 +351,14 @@ class Delivery:
         action = yield from self._checked(given, vault_address)
         prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         if self.limits is not None:
-            yield from self.limits.check(_intent(prepared, prepared.created), prepared.action)
+            yield from self.limits.admit(_intent(prepared, prepared.created), prepared.action, record=False)
         return prepared
 
     def _checked(self, given: Given, vault_address: str | None) -> Flow[AnyAction]:
         """Return a given action as a typed one that keeps the rules of its fields and the pre-trade rules."""
         declared = declaration(given) if isinstance(given, Mapping) else ACTIONS[given.type]
         self.require_open(declared.type)
-        self._key(declared.type, role_of(declared))
+        self._key(declared.type, declared.role)
         # A typed action was checked where it was made, so this is the only check of the fields of either.
         action = decode(given, "action") if isinstance(given, Mapping) else given
         if self.check is not None:
@@ -380,8 +371,7 @@ class Delivery:
         from ...protocol import envelope
 
         declared = ACTIONS[action.type]
-        role = role_of(declared)
-        key = self._key(action.type, role)
+        key = self._key(action.type, declared.role)
         try:
             account = yield from self.account()
         except errors.WalletError:
@@ -400,11 +390,13 @@ class Delivery:
         elif isinstance(action, OtherAction):
             # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
             action = action.with_sequence(nonce // 1000)
-        expiry = self._expiry(declared, expiry_after, now)
-        content = envelope.unsigned(action.to_wire(), nonce, expiry, vault_address)
+        if isinstance(expiry_after, Unset):
+            lifetime_ms = WITHDRAW_EXPIRY_MS if action.type == ActionType.WITHDRAW else self.expiry_ms
+            expiry_after = now + lifetime_ms if declared.expiry else None
+        content = envelope.unsigned(action.to_wire(), nonce, expiry_after, vault_address)
         # What was given in wire names is sent as it was written. Both forms have the same signature.
         payload = as_written(given, action) if isinstance(given, Mapping) else content.action
-        return Prepared(self.environment, account, key.address, role, action, payload, content, now)
+        return Prepared(self.environment, account, key.address, declared.role, action, payload, content, now)
 
     def _record_and_send(self, prepared: Prepared) -> Flow[Receipt]:
         from ...protocol import envelope, signing
@@ -420,7 +412,7 @@ class Delivery:
             if self.limits is None:
                 self.ledger.record(intent)
             else:
-                yield from self.limits.record(intent, prepared.action)
+                yield from self.limits.admit(intent, prepared.action, record=True)
             request = signing.sign_content(prepared.content, key, prepared.environment.chain)
             request["action"] = prepared.payload
             # The signed bytes are kept: a later copy must be identical, or it would be another request.
@@ -648,13 +640,6 @@ class Delivery:
 
         return Wallet().key(role, f"this session is read-only: {action}")
 
-    def _expiry(self, action: Action, given: int | Unset | None, now: int) -> int | None:
-        if not isinstance(given, Unset):
-            return given
-        if not action.expiry:
-            return None
-        return now + (WITHDRAW_EXPIRY_MS if action.type == ActionType.WITHDRAW else self.expiry_ms)
-
 
 def _intent(prepared: Prepared, now: int) -> Intent:
     environment, content = prepared.environment.label, prepared.content
@@ -673,17 +658,6 @@ def _intent(prepared: Prepared, now: int) -> Intent:
         created=now,
         updated=now,
     )
-
-
-def role_of(action: Action) -> Role:
-    """Return which key signs an action.
-
-    Parameters
-    ----------
-    action : Action
-        Declaration of the action.
-    """
-    return "agent" if action.signed_by_agent else "master"
 
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:

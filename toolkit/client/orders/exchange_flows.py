@@ -88,7 +88,7 @@ class ExchangeFlows(Suggesting):
         >>> session.exchange.send({"type": "setLeverage", "symbolCode": 1, "leverage": "5"}).status
         'ACCEPTED'
         """
-        return (yield from self._calls.submit(payload, expiry_after, vault_address))
+        return (yield from self._calls.live(self._delivery.submit(payload, expiry_after, vault_address)))
 
     @trading_flow
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
@@ -142,7 +142,7 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == ActionType.APPROVE_AGENT and ActionField.AGENT not in payload:
             payload[ActionField.AGENT.value] = self._own_agent()
-        return (yield from self._calls.submit(payload, **options))
+        return (yield from self._calls.live(self._delivery.submit(payload, **options)))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet
@@ -166,10 +166,11 @@ class ExchangeFlows(Suggesting):
             return (yield from self._items(value, action, isinstance(rule, Object)))
         return value
 
-    def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
+    def _items(self, value: object, action: Action, single: bool) -> Flow[Any]:
         reduce_field = PLACED_REDUCE_ONLY if action.type == ActionType.PLACE else OrderField.REDUCE_ONLY.value
-        several = isinstance(value, Iterable) and not isinstance(value, Mapping | str | bytes)
-        given: list[Any] = list(value) if several else [value]
+        given: list[Any] = [value]
+        if isinstance(value, Iterable) and not isinstance(value, Mapping | str | bytes):
+            given = list(value)
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
                 what = f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}. Its "
@@ -191,7 +192,7 @@ class ExchangeFlows(Suggesting):
             made += [order.to_item(product, reduce_field=reduce_field) for order in orders]
         return made[0] if single else made
 
-    def _cancels(self, value: Any) -> Flow[list[Any]]:
+    def _cancels(self, value: Mapping[str, Any] | Iterable[Any]) -> Flow[list[Any]]:
         """Return cancels with ids and codes as text, as they are published."""
         given = [value] if isinstance(value, Mapping) else list(value)
         made = []

@@ -25,7 +25,7 @@ from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Sett
 from ..io.transport import NO_RETRY
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
-from .delivery import Delivery, Given
+from .delivery import Delivery
 from .intents import OPEN, IntentState
 from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
 from .receipts import (
@@ -177,22 +177,6 @@ class OrderCalls:
         else:
             errors.warn(f"{CLAIM}: {made.note}")
 
-    def submit(
-        self, given: Given, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
-    ) -> Flow[Receipt]:
-        """Send an action. See Delivery.submit.
-
-        Parameters
-        ----------
-        given : Given
-            The action.
-        expiry_after : int or None, optional
-            Unix ms after which the venue refuses it (default: in a minute). None: never.
-        vault_address : str, optional
-            Address of the vault to act for (default: the account).
-        """
-        return (yield from self.live(self._delivery.submit(given, expiry_after, vault_address)))
-
     @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
         """Return the receipt of an order of the account, or vault, by either id.
@@ -337,7 +321,7 @@ class OrderCalls:
             Receipt of a request of this session.
         """
         cancels = yield from self.cancels_of(made)
-        return (yield from self.submit(CancelOrders(tuple(cancels)), vault_address=made.owner))
+        return (yield from self.live(self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=made.owner)))
 
     def cancels_of(self, made: Receipt) -> Flow[list[CancelItem]]:
         """Return the cancels of a receipt's orders. For a bracket, return those of its open orders.
@@ -358,16 +342,18 @@ class OrderCalls:
             raise errors.InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
         return [cancel_item(OrderItem.recall(pairs[at][0]).product, pairs[at][1]) for at in wanted]
 
-    def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[CancelItem]]:
+    def cancels(
+        self, what: object, symbol: str | int | None, cl_ord_id: int | str | None, vault: str | None
+    ) -> Flow[list[CancelItem]]:
         """Return the cancels of what `session.cancel` takes.
 
         Parameters
         ----------
         what : object
             Receipts, ids, rows or a table. None with `cl_ord_id`.
-        symbol : object
+        symbol : str, int or None
             Product of the ids, None for those that a query finds.
-        cl_ord_id : object
+        cl_ord_id : int, str or None
             Client id in place of `what`, or None.
         vault : str or None
             Address of the vault, None for the account.
@@ -377,8 +363,9 @@ class OrderCalls:
             raise errors.InputError(message, field="what", rule="required")
         rows = getattr(what, "itertuples", None)
         # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
-        one = rows or not isinstance(what, Iterable) or isinstance(what, Receipt | str | bytes) or is_order_row(what)
-        given = [] if what is None else list(rows()) if rows else [what] if one else list(what)
+        given: list[Any] = list(rows()) if rows else [] if what is None else [what]
+        if isinstance(what, Iterable) and not (rows or isinstance(what, Receipt | str | bytes) or is_order_row(what)):
+            given = list(what)
         if rows:  # the exits of a bracket before its entry, with which the venue would cancel them
             given.sort(key=lambda row: not getattr(row, "parent_order_id", 0))
         made: list[CancelItem] = []
@@ -395,7 +382,7 @@ class OrderCalls:
             raise errors.InputError("there is no order to cancel", field="what", rule="minimum", value=0)
         return made
 
-    def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[CancelItem]:
+    def _cancel(self, ref: OrderRef, symbol: str | int | None, vault: str | None) -> Flow[CancelItem]:
         symbol = ref.symbol if symbol is None else symbol
         if symbol is not None:
             return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
@@ -441,7 +428,8 @@ class OrderCalls:
         # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
         for each in sorted({int(row.symbol) for row in opening.values()}) if code is None else (code,):
             for triggers in (True, False) if conditional is None else (conditional,):
-                receipts.append((yield from self.submit(CancelAll(each, triggers), vault_address=vault)))
+                sending = self._delivery.submit(CancelAll(each, triggers), vault_address=vault)
+                receipts.append((yield from self.live(sending)))
                 if not triggers:
                     accepted = {result.order_id for result in receipts[-1].results if result.accepted}
                     triggered |= waiting & accepted
@@ -458,7 +446,7 @@ class OrderCalls:
                     # Some may have ended meanwhile; the next read shows whether all have.
                     with suppress(errors.ActionRejected, errors.OutcomeUnknown):
                         request = CancelOrders(tuple(cancels[at : at + BATCH]))
-                        receipts.append((yield from self.submit(request, vault_address=vault)))
+                        receipts.append((yield from self.live(self._delivery.submit(request, vault_address=vault))))
             random_float: float = yield RandomFloat()
             yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
         else:
@@ -534,7 +522,7 @@ class OrderCalls:
             what = "the order to replace is named by its client id, so the new one keeps it. Leave cl_ord_id out"
             raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
         action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], ref.order_id)
-        return (yield from self.submit(action, expiry_after, vault_address))
+        return (yield from self.live(self._delivery.submit(action, expiry_after, vault_address)))
 
     @bounded
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:

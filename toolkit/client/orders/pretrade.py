@@ -17,7 +17,7 @@ from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, Unk
 from ...products import Product
 from ...protocol.enums import OrderSide, ReduceOnly
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import ActionType
+from ...protocol.orders.names import BRACKET_ACTIONS, ActionType
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ...protocol.reads.door import R, legible
 from ...protocol.reads.endpoint import Endpoint
@@ -75,7 +75,7 @@ class PreTradeChecks:
             entry = None
             for item in action.orders:
                 failures += yield from self._order(action, item, entry, vault)
-                if action.is_bracket:
+                if action.type in BRACKET_ACTIONS:
                     # The triggers of the exits are compared with the price at which the first order opens.
                     entry = Decimal(action.orders[0].price) or None
         elif isinstance(action, OtherAction) and action.type == ActionType.SET_LEVERAGE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
 from ...errors import BadAnswer, InputError, ToolkitError, WalletError, warn
@@ -47,7 +48,7 @@ class TradingFlows:
     _checks: PreTradeChecks
     _known_account: str | None
 
-    @property
+    @cached_property
     def _calls(self) -> OrderCalls:
         calls: OrderCalls = self.exchange._calls
         return calls
@@ -294,15 +295,15 @@ class TradingFlows:
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
-    def _order_action(self, given: Any) -> Flow[OrderAction]:
+    def _order_action(self, given: object) -> Flow[OrderAction]:
         """Return the action that places orders, with every field checked. Raises InputError."""
-        orders: list[Order | Bracket] = []
+        found: list[object] = []
         for each in given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]:
             if isinstance(each, Ladder):
-                orders += each.orders((yield from self._catalogue.find(each.symbol)))
+                found += each.orders((yield from self._catalogue.find(each.symbol)))
             else:
-                orders.append(each)
-        self._check_orders(orders)
+                found.append(each)
+        orders = self._check_orders(found)
         items: list[OrderItem] = []
         for each in orders:
             code = (yield from self._catalogue.find(each.symbol)).code
@@ -330,23 +331,26 @@ class TradingFlows:
         return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
 
     def _place(
-        self, orders: Any, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
+        self, orders: object, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
     ) -> Flow[Receipt]:
         action = yield from self._order_action(orders)
-        made: Receipt = yield from self._calls.submit(action, expiry_after, vault_address)
+        made: Receipt = yield from self._calls.live(self._delivery.submit(action, expiry_after, vault_address))
         made.note = note
         return made
 
-    def _check_orders(self, orders: list[Order | Bracket]) -> None:
-        """Refuse what is no list of orders, or a bracket among others. The rules are checked by `PreTradeChecks`."""
-        if not orders:
-            raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
-        for each in orders:
+    def _check_orders(self, given: Iterable[object]) -> list[Order | Bracket]:
+        """Return what is a list of orders, without a bracket among others. `PreTradeChecks` checks the rules."""
+        orders: list[Order | Bracket] = []
+        for each in given:
             if not isinstance(each, Order | Bracket):
                 raise InputError(f"{each!r} is no order. Make one with toolkit.orders", field="orders", rule="Order")
+            orders.append(each)
+        if not orders:
+            raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         if len(orders) > 1 and any(isinstance(each, Bracket) for each in orders):
             message = "a bracket is a separate request. Place it alone"
             raise InputError(message, field="orders", rule="bracket", value=len(orders))
+        return orders
 
     @trading_flow
     def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Flow[Receipt]:
@@ -462,7 +466,8 @@ class TradingFlows:
         'CANCELED'
         """
         cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
-        return (yield from self._calls.submit(CancelOrders(tuple(cancels)), vault_address=vault_address))
+        sending = self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=vault_address)
+        return (yield from self._calls.live(sending))
 
     @trading_flow
     def cancel_all(

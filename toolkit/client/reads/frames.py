@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ...errors import BadAnswer, warn
 from ...protocol import jsontext
@@ -537,7 +538,7 @@ def _columns(rows: list[Any]) -> Any:
     return found
 
 
-def _kline_frame(table: Any, symbol: str, interval: int) -> pd.DataFrame:
+def _kline_frame(table: NDArray[np.float64], symbol: str, interval: int) -> pd.DataFrame:
     count = table.shape[1]
     none = np.zeros(count, bool)
     times = (table[0].astype(np.int64) * 1000).astype("M8[ms]")

@@ -44,11 +44,6 @@ class OrderAction(msgspec.Struct, frozen=True):
     builder_fee_rate: str | None = None
     words: Words = "wire"
 
-    @property
-    def is_bracket(self) -> bool:
-        """True for a main order with its exits."""
-        return self.type in BRACKET_ACTIONS
-
     @classmethod
     def recall(cls, payload: Mapping[str, Any]) -> Self:
         """Return the action of a payload that was checked before. No field is checked here.
@@ -101,7 +96,7 @@ class OrderAction(msgspec.Struct, frozen=True):
                     check_item(item)
                 except Broken as broken:
                     raise broken.under("orders", f"[{at}]") from None
-            if self.is_bracket:
+            if kind in BRACKET_ACTIONS:
                 check_bracket([item.reduce_only for item in self.orders], OrderField.REDUCE_ONLY.argument)
         except Broken as broken:
             if broken.path[1] == "[0]":  # the first order, or the only one: the argument itself has the name

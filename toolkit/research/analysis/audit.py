@@ -272,7 +272,7 @@ def _mirrored(value: object, past: int) -> Any:
     return type(value)(array.tolist()) if isinstance(value, list | tuple) else array
 
 
-def _set(holder: Any, name: Any, value: object) -> None:
+def _set(holder: object, name: Any, value: object) -> None:
     if isinstance(holder, dict | list):
         holder[name] = value
     else:

@@ -26,7 +26,7 @@ class Repeatable(Protocol):
     def recipe(self) -> Any:
         """How it was made."""
 
-    def keep_recipe(self, recipe: Any, described: Mapping[str, Any]) -> None:
+    def keep_recipe(self, recipe: Recipe, described: Mapping[str, Any]) -> None:
         """Keep how it was made.
 
         Parameters

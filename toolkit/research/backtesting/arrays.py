@@ -236,7 +236,11 @@ def _wanted(targets: object, by_symbol: Mapping[str, Bars], bars: list[Bars]) ->
 
 
 def _market_of(
-    by_symbol: Mapping[str, Bars], fee: float, slippage: float, funding: object, step: Any
+    by_symbol: Mapping[str, Bars],
+    fee: float,
+    slippage: float,
+    funding: object,
+    step: float | Mapping[str, float] | None,
 ) -> tuple[_Market, _Settlements]:
     """Return what targets are traded at, and the settlements."""
     for field, given in (("funding", funding), ("step", step)):

@@ -173,7 +173,7 @@ class EventFiles:
         return whole, merge([read_part(self.symbol, part) for part in now]) if now else None
 
 
-def holds_events(part: Any) -> bool:
+def holds_events(part: object) -> bool:
     """Return whether data of a symbol is events, or a list of files of them.
 
     Parameters
@@ -181,11 +181,12 @@ def holds_events(part: Any) -> bool:
     part : object
         Data of one symbol, as the user gave it.
     """
-    files = isinstance(part, list | tuple) and all(isinstance(one, str | os.PathLike | Events) for one in part)
-    return isinstance(part, Events) or (files and len(part) > 0)
+    if isinstance(part, list | tuple):
+        return len(part) > 0 and all(isinstance(one, str | os.PathLike | Events) for one in part)
+    return isinstance(part, Events)
 
 
-def _summary(symbol: str, part: Any) -> Summary:
+def _summary(symbol: str, part: str | os.PathLike[str] | Events) -> Summary:
     if isinstance(part, Events):
         return summary_of(part)
     path = Path(part)
@@ -202,7 +203,7 @@ def _summary_of_file(symbol: str, path: Path, modified: int, size: int) -> Summa
     return summary_of(read_part(symbol, path))
 
 
-def read_part(symbol: str, part: Any) -> Events:
+def read_part(symbol: str, part: str | os.PathLike[str] | Events) -> Events:
     """Return the events of one part.
 
     Parameters

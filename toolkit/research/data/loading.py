@@ -232,7 +232,7 @@ def _joined(name: str, parts: list[Any]) -> Any:
     return joined
 
 
-def _form(part: Any) -> str:
+def _form(part: Events | pd.DataFrame) -> str:
     if isinstance(part, Events):
         return "events"
     return "candles" if "close" in part else "rates" if set(part) <= {"time", "symbol", "rate"} else "metrics"

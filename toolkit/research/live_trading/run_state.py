@@ -61,7 +61,7 @@ def utc(time_ms: int) -> pd.Timestamp:
     return pd.Timestamp(time_ms, unit="ms", tz="UTC")
 
 
-def unix_ms(time: Any) -> int:
+def unix_ms(time: pd.Timestamp | str) -> int:
     """Return a time as Unix ms.
 
     Parameters

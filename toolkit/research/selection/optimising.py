@@ -26,6 +26,8 @@ from .points import Point, Record, RecordFile, from_plain, is_strategy, run_poin
 from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from ...pictures.interactive import Page
 
 Constraint = Callable[..., bool]
@@ -277,7 +279,7 @@ class _Search:
         make: Callable[..., list[Point]],
         run: Callable[[Sequence[Point]], Iterator[Record]],
         store: RecordFile,
-        bar: object,
+        bar: tqdm[Any],
     ) -> None:
         self._make, self._how = make, (run, store, bar)
         self.points, self.records = list[Point](), list[Record]()

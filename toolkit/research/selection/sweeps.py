@@ -11,7 +11,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -22,6 +22,9 @@ from ..analysis.luck import trials
 from ..data.bars import read_bars
 from .fingerprints import code_of, fingerprint
 from .points import Point, Record, RecordFile, from_plain, is_strategy, plain_value, runner
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 @no_keys
@@ -107,7 +110,7 @@ def sweep(
 
 
 def evaluate(
-    points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: Any
+    points: Sequence[Point], run: Callable[[Sequence[Point]], Iterator[Record]], store: RecordFile, bar: tqdm[Any]
 ) -> list[Record]:
     """Run the points that the file does not know, and keep and count them all. Return their records in order.
 

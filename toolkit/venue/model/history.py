@@ -585,7 +585,7 @@ class Records(Sequence[T]):
     def __len__(self) -> int:
         return len(self.parts[0]) * CHUNK + len(self.parts[1])
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
             return [self[each] for each in range(*at.indices(len(self)))]
         names, recent = self.parts

@@ -26,7 +26,7 @@ from . import referrals
 
 Given = TypeVar("Given", Approval, Grant)
 
-MASTER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if not action.signed_by_agent)
+MASTER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.role == "master")
 BUILDER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.signer == "Builder agent")
 
 DEFAULT_VALIDITY = 7 * 86_400

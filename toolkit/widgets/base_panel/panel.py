@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from importlib import resources
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import anywidget
 import traitlets
@@ -40,6 +40,16 @@ FIRST_DATA_SECONDS = 3.0
 """Longest time that a static view waits for its first data."""
 _WIDGETS = resources.files("toolkit.widgets")
 _PART: ContextVar[bool] = ContextVar("part", default=False)
+
+
+class Followed(Protocol):
+    """The part of a live object that says when it changes."""
+
+    def on_update(self, callback: Callable[[Any], object], /) -> object:
+        """Call a function after each update."""
+
+    def on_state(self, callback: Callable[[Any], object], /) -> object:
+        """Call a function after each change of the state."""
 
 
 @contextlib.contextmanager
@@ -158,7 +168,7 @@ class Panel(anywidget.AnyWidget):
         view = self.view
         return heading(str(view.get("title", "")), view.get("note", "")) + pairs(view.get("rows", ()))
 
-    def _follow(self, *lives: Any, needed: bool = True) -> None:
+    def _follow(self, *lives: Followed, needed: bool = True) -> None:
         """Refresh with these live objects, and close them with the panel. `needed` ones lock it while they are stale.
 
         Optional data must not lock the panel: a venue need not publish it.

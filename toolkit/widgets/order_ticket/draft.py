@@ -430,7 +430,7 @@ EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("
 class Amount(traitlets.Unicode[str, Any]):
     """Text exactly as the user typed it. A number is converted to its exact text."""
 
-    def validate(self, obj: Any, value: Any) -> str:
+    def validate(self, obj: object, value: Any) -> str:
         # Not `str(value)`: 0.1 + 0.2 must be refused instead of sent with 17 digits.
         """Return the value as text.
 

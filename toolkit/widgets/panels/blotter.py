@@ -26,6 +26,7 @@ from ..order_ticket.holdings import NO_PRICE, UNKNOWN_PRICE, UNTRIGGERED, Accoun
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
+    from ...client.parent_orders.plan import Plan
     from ...plain_session import Session
 
 
@@ -621,7 +622,7 @@ def open_order_row(row: Row) -> dict[str, Any]:
     }
 
 
-def parent_row(plan: Any, status: str) -> dict[str, Any]:
+def parent_row(plan: Plan, status: str) -> dict[str, Any]:
     """Return a parent order as the page shows it.
 
     Parameters

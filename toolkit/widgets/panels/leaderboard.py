@@ -50,7 +50,7 @@ class Board:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._callbacks: list[Callable[[Any], None]] = []
+        self._callbacks: list[Callable[[Any], object]] = []
         self._stopped = threading.Event()
         self._read()
         self._thread = threading.Thread(target=self._poll, name="toolkit-leaderboard", daemon=True)
@@ -79,7 +79,7 @@ class Board:
             for callback in tuple(self._callbacks):
                 callback(self)
 
-    def on_update(self, callback: Callable[[Any], None]) -> None:
+    def on_update(self, callback: Callable[[Any], object]) -> None:
         """Call back after each request.
 
         Parameters
@@ -89,7 +89,7 @@ class Board:
         """
         self._callbacks.append(callback)
 
-    def on_state(self, callback: Callable[[Any], None]) -> None:
+    def on_state(self, callback: Callable[[Any], object]) -> None:
         """Do nothing: `on_update` covers it.
 
         Parameters
