@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import toolkit
 from toolkit.__main__ import main
 from toolkit.cli import quickstart
 from toolkit.errors import MissingPackage
@@ -95,28 +94,6 @@ def test_without_matplotlib_it_says_what_to_install(
     monkeypatch.setattr(quickstart, "need", need)
     assert main(["quickstart"]) == 0
     assert capsys.readouterr().out.endswith("   The equity is not drawn: matplotlib is not installed\n")
-
-
-def test_a_table_has_as_many_decimals_as_its_longest_number_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    times = pd.to_datetime([0, 86_400_000], unit="ms", utc=True)
-    frame = pd.DataFrame({"a_b": [1234.5, None], "n": [1, 20], "t": times, "w": ["x", None], "tiny": [1e-7, 2.25]})
-    quickstart._table(frame, list(frame))
-    assert capsys.readouterr().out == (
-        "\n"
-        "       a b   n  t                 w  tiny\n"
-        "   -------  --  ----------------  -  ----\n"
-        "   1,234.5   1  1970-01-01 00:00  x  0.00\n"
-        "            20  1970-01-02 00:00     2.25\n"
-    )
-
-
-@pytest.mark.parametrize(("made", "words"), [(1.25, "made 1.25"), (0.0, "made 0.00"), (-0.5, "lost 0.50")])
-def test_the_result_of_the_trade_is_said_with_its_sign(
-    made: float, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with toolkit.connect(clock="manual") as session:
-        quickstart._account(session, pd.Series([500.0, 400.0, 500.0 + made]))
-    assert capsys.readouterr().out.endswith(f"   The trade {words} USDC, fees and funding included.\n")
 
 
 def test_the_keys_follow_from_the_seed() -> None:
