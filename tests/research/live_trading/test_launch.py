@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -15,7 +14,7 @@ from msgspec import structs
 import toolkit
 from tests.research.backtesting.events.recorded import random_market
 from tests.research.markets import Scripted
-from toolkit.errors import InputError, LimitReached, NotSent, ToolkitError, WalletError
+from toolkit.errors import InputError, NotSent, ToolkitError, WalletError
 from toolkit.limits import Limits
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info.candles import KLINES
@@ -25,7 +24,6 @@ from toolkit.research.context import Context
 from toolkit.research.data.event_array import MS
 from toolkit.research.data.events import Events
 from toolkit.research.live_trading.launch import live, paper
-from toolkit.research.live_trading.limits import check_run
 from toolkit.research.live_trading.run_state import NAN, RunState
 from toolkit.research.live_trading.runner import Runner
 from toolkit.research.market_data import Bar, BookSnapshot, Trade
@@ -100,12 +98,6 @@ def test_the_same_strategy_runs_in_backtest_and_paper(session: Any) -> None:
     assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=5)
 
 
-def test_paper_is_deterministic() -> None:
-    first, second = (paper(Turning(), [BTC], duration="12m", seed=3) for _ in range(2))
-    pd.testing.assert_frame_equal(first.fills, second.fills)
-    pd.testing.assert_frame_equal(first.equity, second.equity)
-
-
 def test_every_callback_is_called(session: Any) -> None:
     calls: list[str] = []
 
@@ -173,16 +165,6 @@ def test_orders_live_until_the_end_and_are_cancelled_then(session: Any) -> None:
     assert len(session.orders(open=True)) == 0
 
 
-def test_positions_can_be_closed_at_the_end(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    run = ask({0: lambda ctx: ctx.buy(BTC, "0.01")}, session, close_at_end=True)
-    assert run.fills["side"].tolist() == ["BUY", "SELL"]
-    assert len(session.positions()) == 0
-    assert capsys.readouterr().out == ""
-    left = ask({0: lambda ctx: ctx.buy(BTC, "0.01")}, session)
-    assert left.events.iloc[-1][["kind", "text"]].tolist() == ["OPEN", "LONG 0.01 BTCUSDC"]
-    assert "Still open: LONG 0.01 BTCUSDC" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("limits", "text"),
     [
@@ -210,19 +192,6 @@ def test_a_limit_stops_the_run_and_says_so(session: Any, limits: Limits, text: s
     assert len(session.orders(open=True)) == 0
 
 
-def test_the_loss_of_a_day_counts_from_the_last_equity_of_the_day_before() -> None:
-    state = RunState.__new__(RunState)
-    state.first_equity, state.deposited, state._day = 1_000.0, 0.0, (-1, NAN, NAN)
-    found = []
-    for hours, equity in ((1, 1_000.0), (23, 950.0), (25, 900.0), (30, NAN), (47, 860.0), (49, 860.0), (70, 840.0)):
-        state.equity, state.now = equity, lambda hours=hours: hours * 3_600_000  # type: ignore[method-assign]
-        try:
-            check_run(Limits(max_daily_loss=60, max_stale=None), state)
-        except LimitReached as reached:
-            found.append((hours, reached.limit))
-    assert found == [(47, "max_daily_loss")]
-
-
 def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise NotSent("the network is gone")
@@ -248,32 +217,6 @@ def test_minutes_without_trades_are_flat_bars_whatever_the_polling(step: str) ->
     assert [bar.closed for bar in seen] == [first + 60_000 * count for count in range(17)]
     assert {(bar.open, bar.high, bar.low, bar.close) for bar in seen} == {(62_000,) * 4}
     assert [bar.volume for bar in seen] == [0.01] + [0] * 16
-
-
-@pytest.mark.parametrize(("ms_after_its_end", "delivered"), [(2_999, 1), (3_000, 3)])
-def test_of_a_real_clock_a_minute_that_is_not_listed_had_no_trades_after_three_seconds(
-    session: Any, monkeypatch: pytest.MonkeyPatch, ms_after_its_end: int, delivered: int
-) -> None:
-    seen: list[float] = []
-    runner = Runner(session, lambda ctx, bar: seen.append(bar.volume), [BTC], "1m", Limits())
-    begin = session.clock.now_ms() // 60_000 * 60_000
-    end, runner._manual_clock = begin + 3 * 60_000, False
-    monkeypatch.setattr(runner.state, "next_open_ms", {BTC: begin})
-    monkeypatch.setattr(runner.state, "now", lambda: end + ms_after_its_end)
-    listed = {begin: (60_000.0, 60_001.0, 59_999.0, 60_000.0, 0.5)}
-    monkeypatch.setattr(runner.state, "read_candles", lambda *_: listed)
-    runner._query_bars(end)
-    assert seen == [0.5, 0, 0][:delivered]
-
-
-def test_a_timer_of_a_clock_that_runs_faster_is_waited_for_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    with LocalVenue(speed=5, market=False) as venue, toolkit.connect(venue=venue) as session:
-        runner = Runner(session, Scripted({}), [BTC], "1m", Limits(), poll="10h")
-        waited: list[float] = []
-        monkeypatch.setattr(runner._stop, "wait", waited.append)
-        runner._polled_at, runner._timer_due_ms = time.monotonic(), session.clock.now_ms() + 10_000_000
-        assert not runner._wait(None)  # the timer is due before the poll, after 2,000 s of this machine
-        assert 1_000 < waited[0] <= 2_000
 
 
 @pytest.mark.parametrize(("quantity", "side"), [("1.5", "LONG"), ("-1.5", "SHORT")])
@@ -367,27 +310,6 @@ def test_a_dry_run_sends_nothing(session: Any) -> None:
     assert len(run.orders) == 0
     assert session.intents().query("action == 'placeOrder'").empty
     assert run.events["kind"].tolist() == ["DRY_RUN", "DRY_RUN", "END"]
-
-
-def test_warm_up_hands_over_the_past_and_sends_nothing(session: Any) -> None:
-    session.venue.advance("20m")
-    placed: list[Any] = []
-    counted = Counting()
-    run = paper(counted, [BTC], session=session, duration="3m", warm_up=10)
-    assert run.records["bars"].iloc[-1] == 13
-    assert len(run.fills) == 0
-    assert placed == []
-    assert len(minutes(run)) == 4
-
-
-class Counting(Strategy):
-    """Would buy during the warm-up, and only then."""
-
-    def on_bar(self, ctx: Context, bar: Bar) -> None:
-        count = ctx.bars(bar.symbol).length
-        ctx.record(bars=count)
-        if count <= 10:
-            assert not ctx.buy(bar.symbol, "0.01")
 
 
 def test_stopping_from_inside_ends_it(session: Any) -> None:
@@ -556,20 +478,6 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
     run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
     assert run.events["text"].iloc[0] == "BTCUSDC has no price, so BUY BTCUSDC can't be checked against max_notional"
     assert len(run.orders) == 0
-
-
-def test_an_error_in_on_stop_leaves_no_order_open(session: Any) -> None:
-    class Broken(Strategy):
-        def on_bar(self, ctx: Context, bar: Bar) -> None:
-            ctx.buy(BTC, "0.01", "30000")
-
-        def on_stop(self, ctx: Context) -> None:
-            raise ZeroDivisionError("oops")
-
-    with pytest.raises(ZeroDivisionError) as caught:
-        live(Broken(), session, [BTC], duration="2m", limits=Limits())
-    assert caught.value.__notes__ == ["in on_stop of Broken, after its open orders were cancelled"]
-    assert len(session.orders(open=True)) == 0
 
 
 @pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
