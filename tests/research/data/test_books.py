@@ -10,9 +10,9 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.data import order_books
-from toolkit.research.data.event_array import MS, EventArray, Kind, empty, from_columns, whole_units_of, with_clears
+from toolkit.research.data.event_array import MS, EventArray, Kind, empty, from_columns
 from toolkit.research.data.events import Events
-from toolkit.research.data.order_books import BookCursor, BookUpdates, as_levels, feed_times, with_levels
+from toolkit.research.data.order_books import BookCursor, BookUpdates, as_levels, with_levels
 from toolkit.research.data.replaying import Tape
 from toolkit.venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
@@ -124,13 +124,6 @@ def test_books_are_those_of_plain_dictionaries_by_either_clock(seed: int, crossi
     assert same.bids is updates.bids
 
 
-def test_without_a_book_there_are_no_messages_and_no_changes() -> None:
-    events = made((1, 2, Kind.TRADE, 1, 100.0, 1.0, 0, 0))
-    updates = BookUpdates(events, events.array["local_ns"])
-    assert (len(updates), [len(each) for each in updates.changes()], updates.bids.tolist()) == (0, [0] * 4, [])
-    assert BookCursor(updates).best == (0, 0)
-
-
 @pytest.mark.parametrize(("side", "away"), [(1, -1), (-1, 1)])
 @pytest.mark.parametrize("distance", [1, 63, 64, 65, 1_999, 2_000, 5_000])
 def test_the_next_level_is_found_however_far_it_is(side: int, away: int, distance: int) -> None:
@@ -149,14 +142,6 @@ def test_the_next_level_is_found_however_far_it_is(side: int, away: int, distanc
     assert cursor.levels(-side, 9) == ()
     shown = (updates.bids if side > 0 else updates.asks).tolist()
     assert shown == [best, far]
-
-
-def test_local_times_are_put_forward_where_the_recorders_clock_was_behind() -> None:
-    late = made((10, 15, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 22, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
-    assert feed_times(late).tolist() == [15, 22]
-    behind = made((10, 4, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 19, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
-    assert feed_times(behind).tolist() == [10, 25]
-    assert feed_times(behind[:0]).tolist() == []
 
 
 def test_best_prices_become_a_book_of_one_level_and_levels_stay_as_they_are() -> None:
@@ -179,20 +164,6 @@ def test_best_prices_become_a_book_of_one_level_and_levels_stay_as_they_are() ->
 
 def ordered(events: EventArray) -> Any:
     return events.array[list(FIELDS)]
-
-
-def test_a_clear_has_the_times_and_the_id_of_the_row_that_it_begins() -> None:
-    events = made((1, 2, Kind.SNAPSHOT, 1, 100.0, 1.0, 7, 3), (3, 4, Kind.SNAPSHOT, -1, 101.0, 2.0, 8, 4))
-    cleared = with_clears(events.array, np.array([1]), price=105.0)
-    assert [row.item() for row in cleared[list(FIELDS)]] == [
-        (1, 2, Kind.SNAPSHOT, 1, 100.0, 1.0, 7, 3), (3, 4, Kind.CLEAR, 0, 105.0, 0.0, 8, 0),
-        (3, 4, Kind.SNAPSHOT, -1, 101.0, 2.0, 8, 4),
-    ]  # fmt: skip
-
-
-def test_values_become_whole_units_within_bounds() -> None:
-    values = np.array([0.30000000000000004, -0.3, np.nan, np.inf, -np.inf, 1e300])
-    assert whole_units_of(values, 0.1).tolist() == [3, -3, 0, 2**52, -(2**52), 2**52]
 
 
 def random_orders(seed: int, count: int = 250) -> Events:

@@ -20,7 +20,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.research import Results, optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.selection import forward, optimising, points, sweeps
 from toolkit.research.selection.fingerprints import code_of, fingerprint
-from toolkit.research.selection.optimising import ATTEMPTS, _aligned, _choices, _draw, _Space, _suggest, score
+from toolkit.research.selection.optimising import score
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
 
@@ -133,7 +133,6 @@ def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None
     found = walk_forward(held, {"size": [0.01, -0.02]}, data, train=40, test=30, maximise="profit", **QUIET)
     assert (found.frame.index.name, len(found.runs), len(trials)) == ("split", 2, 4)
     assert list(found.frame.columns)[:5] == ["test_from", "test_until", "size", "trained", "pbo"]
-    assert "<table" in found._repr_html_()
     level, expected = 10_000.0, {}
     for run in found.runs:
         curve = run.equity["equity"]
@@ -145,94 +144,6 @@ def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None
         assert row.trained == pytest.approx(best)
         assert row.test_from == split.test_from
     trials.clear()
-
-
-def test_a_space_has_ranges_of_two_numbers_and_choices_of_all_else() -> None:
-    ranges = ((1, 2), (0.5, 2), (True, 3))
-    assert [optimising._is_range(one) for one in ranges] == [True] * 3
-    choices = ([1, 2], (1, 2, 3), (1,), ("a", "b"), (1, "b"), range(2), np.array([1, 2]))
-    assert [optimising._is_range(one) for one in choices] == [False] * 7
-    assert _choices("x", np.array([1, 2])) == [1, 2]
-    assert type(_choices("x", np.array([1, 2]))[0]) is int
-    assert _choices("x", iter("ab")) == ["a", "b"]
-    with pytest.raises(InputError, match=r"space\['x'\] is 'ab'\. Give a list of values"):
-        _choices("x", "ab")
-    with pytest.raises(InputError, match=r"space\['x'\] is 5\. Give a list of values"):
-        _choices("x", 5)
-    with pytest.raises(InputError, match=r"space\['x'\] has no values"):
-        _choices("x", [])
-
-
-def test_draws_reach_both_ends_of_whole_numbers_and_all_choices() -> None:
-    dice = np.random.default_rng(1)
-    assert {_draw(dice, "x", (1, 3)) for _ in range(60)} == {1, 2, 3}
-    assert {_draw(dice, "x", ["a", "b", "c"]) for _ in range(60)} == {"a", "b", "c"}
-    found = [_draw(dice, "x", (1, 3.0)) for _ in range(60)]
-    assert all(1 <= value < 3 and value % 1 for value in found)
-    assert max(found) > 2.8
-    assert _draw(np.random.default_rng(4), "x", (0, 10**6)) == int(np.random.default_rng(4).integers(0, 10**6 + 1))
-    assert _draw(np.random.default_rng(4), "x", (0.0, 1)) == float(np.random.default_rng(4).uniform(0, 1))
-
-
-class Asked:
-    """Notes what an Optuna trial would be asked, and takes the last of all."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-
-    def suggest_int(self, name: str, low: int, high: int, step: int = 1) -> int:
-        self.calls.append(("int", name, low, high, step))
-        return high
-
-    def suggest_float(self, name: str, low: float, high: float) -> float:
-        self.calls.append(("float", name, low, high))
-        return high
-
-    def suggest_categorical(self, name: str, numbers: list[int]) -> int:
-        self.calls.append(("choice", name, numbers))
-        return numbers[-1]
-
-
-def test_optuna_learns_the_order_of_even_whole_numbers_only() -> None:
-    asked = Asked()
-    given: list[Any] = [(1, 5), (1, 5.0), [2, 4, 6], [2, 4, 7], [6, 4, 2], [1, 1], [1, 2.0], [True, False], ["a"], [3]]
-    assert [_suggest(asked, "x", values) for values in given] == [5, 5.0, 6, 7, 2, 1, 2.0, False, "a", 3]
-    assert asked.calls == [
-        ("int", "x", 1, 5, 1), ("float", "x", 1, 5.0), ("int", "x", 2, 6, 2), ("choice", "x", [0, 1, 2]),
-        ("choice", "x", [0, 1, 2]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]),
-        ("choice", "x", [0]), ("choice", "x", [0]),
-    ]  # fmt: skip
-
-
-def test_constraints_take_their_parameters_by_name_or_all_as_a_mapping() -> None:
-    space = {"a": [1, 2, 3], "b": [1, 2]}
-    by_name = list(_Space(space, lambda a, b: a < b).grid())
-    assert by_name == [{"a": 1, "b": 2}]
-    assert list(_Space(space, lambda p: p.a < p["b"]).grid()) == by_name
-    assert list(_Space(space, [lambda a: a > 1, lambda b: b > 1]).grid()) == [{"a": 2, "b": 2}, {"a": 3, "b": 2}]
-    assert len(list(_Space(space, ()).grid())) == 6
-    with pytest.raises(AttributeError, match="c"):
-        list(_Space(space, lambda p: p.c).grid())
-
-
-def test_random_points_differ_and_end_after_a_thousand_vain_draws() -> None:
-    count = itertools.count()
-
-    def never(a: int) -> bool:
-        next(count)
-        return False
-
-    assert _Space({"a": (0, 10**9)}, never).random(5, 7) == []
-    assert next(count) == ATTEMPTS == 1_000
-    assert sorted(point["a"] for point in _Space({"a": [1, 2, 3]}, ()).random(9, 7)) == [1, 2, 3]
-    space = {"a": (0, 99), "b": [0.5, "x"]}
-    found = _Space(space, ()).random(20, 3)
-    assert len({repr(point) for point in found}) == len(found) == 20
-    dice, expected = np.random.default_rng(3), list[Any]()
-    while len(expected) < 20:
-        point = {"a": int(dice.integers(0, 100)), "b": [0.5, "x"][int(dice.integers(2))]}
-        expected += [point] if point not in expected else []
-    assert found == expected
 
 
 def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
@@ -258,30 +169,6 @@ def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
     few = optimise(task, {"a": (1, 50)}, method="bayes", points=4, maximise="value", **QUIET)
     assert len(few.table) == len({params["a"] for params in few.params}) == 4
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(("workers", "batches"), [(None, [1] * 7), (1, [1] * 7), (3, [3, 3, 1])])
-def test_bayes_asks_for_as_many_points_at_a_time_as_there_are_workers(
-    monkeypatch: pytest.MonkeyPatch, workers: int | None, batches: list[int]
-) -> None:
-    """The points run in this process here; what is asked of the processes is noted."""
-    asked, sizes, real, evaluate = list[Any](), list[int](), optimising.runner, optimising.evaluate
-
-    def runner(task: Any, data: Any, options: Any, workers: int | None, client: Any) -> Any:
-        asked.append(workers)
-        return real(task, data, options, 0, client)
-
-    def noted(points_: Any, *more: Any) -> Any:
-        sizes.append(len(points_))
-        return evaluate(points_, *more)
-
-    monkeypatch.setattr(optimising, "runner", runner)
-    monkeypatch.setattr(optimising, "evaluate", noted)
-    options: dict[str, Any] = {"maximise": "value", "workers": workers, "progress": False}
-    found = optimise(lambda a: -float(a), {"a": (1, 10**6)}, method="bayes", points=7, **options)
-    assert (asked, sizes, len(found.table)) == ([workers or 0], batches, 7)
-    optimise(lambda a: float(a), {"a": [1]}, **options)
-    assert asked[1:] == [workers], "a grid leaves it to the sweep"
 
 
 def a_record(status: str = "ok", **values: Any) -> dict[str, Any]:
@@ -344,13 +231,6 @@ def test_a_summary_holds_the_best_point_its_counts_and_its_luck() -> None:
     assert (table.name, table["trials"]) == ("best sharpe", 3)
     assert found.returns.shape == (60, 3)
     trials.clear()
-
-
-def test_returns_of_a_shorter_run_are_filled_with_zeros() -> None:
-    found = _aligned([np.array([1.0, 2.0]), None, np.array([3.0]), {"$array": [4.0, 5.0, 6.0]}])
-    assert found.tolist() == [[1.0, 3.0, 4.0], [2.0, 0.0, 5.0], [0.0, 0.0, 6.0]]
-    assert _aligned([]).shape == (0, 0)
-    assert _aligned([None]).shape == (0, 0)
 
 
 ROUND = [
@@ -438,27 +318,8 @@ def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> Non
     ]  # fmt: skip
     assert len({key for [key] in [one, *others]}) == 1 + len(others)
     assert keys({"a": 1, "b": 2}) == keys({"b": 2, "a": 1})
-    words = {"x": "'x'", None: "None", (1, "a"): "(1, 'a')", 2.5: "2.5", True: "True"}
-    assert {value: sweeps._word(value) for value in words} == words
-    assert sweeps._word([1, [2]]) == "[1, [2]]"
-    assert sweeps._word({"b": [1], 3: None}) == '{"3": "None", "b": "[1]"}'
-    held = np.array([1.0])
-    assert sweeps._word([held, 1]) == f"list(ndarray {fingerprint(held)}, 1)"
-    assert sweeps._word(pd.Timedelta("1s")) == repr(pd.Timedelta("1s"))
-    assert sweeps._word(max_of).startswith("function ")
     assert [point.seed for point in sweeps.make_points(max_of, [{"a": 1}], None, [3, 4], {})] == [3, 4]
     assert [point.returns for point in sweeps.make_points(max_of, [{}], None, None, {}, returns=True)] == [True]
-
-
-def test_bars_are_read_once_for_a_strategy_only() -> None:
-    data, options = walk(1, 20), {"interval": "1h", "seed": 5}
-    read, rest = sweeps.prepared(Wandering, {"A": data}, options)
-    assert (type(read["A"]).__name__, rest) == ("Bars", {"seed": 5})
-    assert list(sweeps.prepared(Wandering, data, {})[0]) == ["ASSET"]
-    for task, given in ((max_of, data), (Wandering, {"A": data, "B": 5}), (Wandering, None)):
-        same, kept = sweeps.prepared(task, given, options)
-        assert same is given
-        assert kept is options
 
 
 def test_fingerprints_differ_with_values_names_and_times() -> None:

@@ -45,29 +45,6 @@ def test_lengths_of_time_and_rows_agree_on_even_bars() -> None:
     )
 
 
-def test_warm_up_rows_lead_into_the_test() -> None:
-    frame = pd.DataFrame({"row": range(100)}, index=INDEX)
-    split = walk_forward(frame, train=30, test=10)[1]
-    assert split.test(frame, warm_up=5)["row"].tolist() == list(range(35, 50))
-
-
-def test_mappings_are_cut_at_the_same_times() -> None:
-    data = {"A": pd.DataFrame({"x": range(100)}, index=INDEX), "B": pd.DataFrame({"x": range(50)}, index=INDEX[50:])}
-    split = walk_forward(data, train=50, test=10)[0]
-    assert len(split.train(data)["B"]) == 0
-    assert split.test(data)["B"]["x"].tolist() == list(range(10))
-    assert split.test(data)["A"].index.equals(split.test(data)["B"].index)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(InputError, match="100 rows do not hold one training part of 95 and one test part of 10"):
-        walk_forward(INDEX, train=95, test=10)
-    with pytest.raises(InputError, match="test is 0, but must be positive"):
-        walk_forward(INDEX, train=10, test=0)
-    with pytest.raises(InputError, match="DatetimeIndex"):
-        walk_forward(pd.DataFrame({"x": [1, 2]}), train=1, test=1)
-
-
 def test_sizes_may_come_from_numpy_and_must_be_whole() -> None:
     index = pd.date_range("2026-01-01", periods=20, freq="h", tz="UTC")
     assert walk_forward(index, train=np.int64(10), test=np.int64(5)) == walk_forward(index, train=10, test=5)
