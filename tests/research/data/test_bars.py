@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.research.backtesting.listing import listings
-from toolkit.research.data.bars import read_bars, tick_of
+from toolkit.research.data.bars import read_bars
 
 INDEX = pd.date_range("2026-01-01", periods=4, freq="h", tz="UTC")
 FRAME = pd.DataFrame(
@@ -81,17 +79,6 @@ def test_times_must_run_forward() -> None:
         read_bars(FRAME.reset_index(drop=True))
     with pytest.raises(InputError, match="data is int"):
         read_bars(5)
-
-
-def test_computed_prices_get_a_tick_that_leaves_fine_quantities() -> None:
-    rng = np.random.default_rng(1)
-    for price, tick in ((60_000.0, "0.1"), (100.0, "0.001"), (1.0, "0.00001"), (2e-6, "1E-8")):
-        computed = price * (1 + rng.random(50) / 10)
-        frame = pd.DataFrame({"close": computed}, index=pd.date_range("2026-01-01", periods=50, freq="min"))
-        assert tick_of(read_bars(frame)["ASSET"]) == Decimal(tick)
-        assert float(listings(read_bars(frame), None)[0][0]["stepSize"]) * price <= 100
-    tiny = pd.DataFrame({"close": [7e-7, 7.1e-7]}, index=pd.date_range("2026-01-01", periods=2, freq="min"))
-    assert tick_of(read_bars(tiny)["ASSET"]) == Decimal("1E-8")
 
 
 @pytest.mark.parametrize(

@@ -116,21 +116,6 @@ def test_rows_that_differ_in_any_column_are_no_repeat(recording: Any, column: st
     assert again.rows == {"trades": 1}
 
 
-def test_the_last_rows_on_disk_come_from_as_many_parts_as_they_take(tmp_path: Path) -> None:
-    store = Store(tmp_path, rows_per_file=2)
-    assert (store.last("trades", "BTC", 3), store.ended("trades", "BTC")) == ([], None)
-    for number in range(6):
-        store.append("trades", "BTC", [trade(number, number)], at(number + 10), "incremental", number)
-    store.append("trades", "ETH", [trade(9, 9)] * 2, at(99), "incremental", 1)
-    for count in (1, 2, 3, 6, 9):
-        rows = store.last("trades", "BTC", count)
-        assert [row["price"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0][-count:]
-        assert list(rows[0]) == list(table("trades"))[:-3]
-    assert store.ended("trades", "BTC") == at(15)
-    assert store.ended("trades", "") == at(99)
-    store.close()
-
-
 def test_one_market_and_one_recorder_a_directory(tmp_path: Path) -> None:
     store = Store(tmp_path, identity="one")
     with pytest.raises(InputError, match="another recorder is writing there") as raised:

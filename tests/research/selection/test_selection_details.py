@@ -19,7 +19,7 @@ from tests.research.markets import Wandering, walk
 from toolkit.errors import InputError, ToolkitError
 from toolkit.research import Results, optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.selection import forward, optimising, points, sweeps
-from toolkit.research.selection.fingerprints import code_of, fingerprint
+from toolkit.research.selection.fingerprints import code_of
 from toolkit.research.selection.optimising import score
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
@@ -84,7 +84,13 @@ def test_splits_have_these_defaults_and_bounds() -> None:
     with pytest.raises(InputError, match="0 rows do not hold"):
         walk_forward(index[:0], train=1, test=1)
     assert len(walk_forward(index[:2], train=1, test=1)) == 1
-    for name, sizes in (("train", {"train": 0, "test": 1}), ("step", {"train": 1, "test": 1, "step": -1})):
+    with pytest.raises(InputError, match="10 rows do not hold one training part of 5 and one test part"):
+        walk_forward(index, train=5, test=2, gap=9)
+    for name, sizes in (
+        ("train", {"train": 0, "test": 1}),
+        ("test", {"train": 1, "test": "0D"}),
+        ("step", {"train": 1, "test": 1, "step": -1}),
+    ):
         with pytest.raises(InputError, match=f"{name} is .*, but must be positive"):
             walk_forward(index, **sizes)  # type: ignore[call-overload]
 
@@ -166,6 +172,8 @@ def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
         with pytest.raises(InputError, match="no point of the space meets the constraints"):
             optimise(task, {"a": range(50)}, method=method, points=5, constraints=never, **QUIET)  # type: ignore[arg-type]
         assert next(count) == attempts
+    uneven = optimise(task, {"a": [2, 4, 7]}, method="bayes", points=9, maximise="value", **QUIET)
+    assert sorted(params["a"] for params in uneven.params) == [2, 4, 7], "no number between them"
     few = optimise(task, {"a": (1, 50)}, method="bayes", points=4, maximise="value", **QUIET)
     assert len(few.table) == len({params["a"] for params in few.params}) == 4
     assert capfd.readouterr() == ("", "")
@@ -212,25 +220,6 @@ def test_an_optimisation_says_its_best_point_and_why_there_is_none() -> None:
 
 def max_of(values: Any) -> float:
     return values["x"]
-
-
-def test_a_summary_holds_the_best_point_its_counts_and_its_luck() -> None:
-    def held(data: Any, size: float) -> Results:
-        if size > 1:
-            raise ValueError("large")
-        return vectorised(data, np.full(len(data), size), funding=None)
-
-    trials.clear()
-    found = optimise(held, {"size": [0.01, -0.02, 0.03, 2.0]}, walk(3, 60), **QUIET)
-    table = found.summary()
-    head = {"size": found.best["size"], "score": np.nanmax(found.scores), "points": 4, "failed": 1, "pbo": found.pbo}
-    assert table[list(head)].to_dict() == head
-    assert list(table.index)[: len(head)] == list(head)
-    pd.testing.assert_series_equal(table.iloc[5:], found.run.luck().astype("object"), check_names=False)
-    assert table["sharpe_low"] < found.summary(confidence=0.5)["sharpe_low"]
-    assert (table.name, table["trials"]) == ("best sharpe", 3)
-    assert found.returns.shape == (60, 3)
-    trials.clear()
 
 
 ROUND = [
@@ -298,42 +287,6 @@ def test_the_record_of_a_point_says_how_it_ended() -> None:
     run = points.execute((lambda: vectorised(walk(1, 20), np.ones(20)), None, {}), wanted)
     assert len(run["values"]["returns"]["$array"]) == 20
     assert len(trials) == 0, "the sweep counts its points itself"
-
-
-def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> None:
-    def keys(*params: Any, data: Any = None, seeds: Any = None, **options: Any) -> list[str]:
-        return [point.key for point in sweeps.make_points(max_of, params, data, seeds, options)]
-
-    one = keys({"a": 1})
-    assert len(one[0]) == 32
-    assert keys({"a": 1}, {"a": 1}) == one, "the same point is run once"
-    assert keys({"a": 1}, {"a": 2})[0] == one[0]
-    others = [
-        keys({"a": 2}), keys({"a": 1.0}), keys({"a": "1"}), keys({"a": [1]}), keys({"a": (1,)}), keys({"a": None}),
-        keys({"a": {"b": 1}}), keys({"a": np.array([1])}), keys({"a": np.array([2])}), keys({"b": 1}),
-        keys({"a": [np.array([1])]}), keys({"a": (np.array([1]),)}), keys({"a": 1}, seeds=[1]),
-        keys({"a": 1}, seeds=[2]),
-        keys({"a": 1}, data=walk(1, 5)), keys({"a": 1}, data=walk(2, 5)), keys({"a": 1}, option=1),
-        [sweeps.make_points(min, [{"a": 1}], None, None, {})[0].key],
-    ]  # fmt: skip
-    assert len({key for [key] in [one, *others]}) == 1 + len(others)
-    assert keys({"a": 1, "b": 2}) == keys({"b": 2, "a": 1})
-    assert [point.seed for point in sweeps.make_points(max_of, [{"a": 1}], None, [3, 4], {})] == [3, 4]
-    assert [point.returns for point in sweeps.make_points(max_of, [{}], None, None, {}, returns=True)] == [True]
-
-
-def test_fingerprints_differ_with_values_names_and_times() -> None:
-    table = walk(1, 5)
-    assert (
-        len({fingerprint(each) for each in (table, table + 1, table.rename(columns={"low": "l"}), table[1:], None)})
-        == 5
-    )
-    assert fingerprint(None) == ""
-    assert fingerprint({"a": None, "b": table}) == f"a:,b:{fingerprint(table)}"
-    assert fingerprint(table["low"]) != fingerprint(table["high"])
-    assert fingerprint(table) == fingerprint(table.copy())
-    assert fingerprint(np.array([1, 2])) != fingerprint(np.array([1, 3]))
-    assert len(fingerprint(table)) == len(fingerprint([1])) == len(code_of(max_of)) == 32
 
 
 def made(body: str) -> Any:
