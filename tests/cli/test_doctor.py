@@ -79,13 +79,6 @@ def test_a_served_venue_shows_that_the_agent_is_not_approved_yet(capsys: pytest.
         assert f"ok    feed         {served.environment.ws_url}" in capsys.readouterr().out
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--env", "local", "--base-url", "http://127.0.0.1:9", "--timeout", "2"]) == 1
-    text = capsys.readouterr().out
-    assert "FAIL  reachable" in text
-    assert "python -m toolkit venue" in text
-
-
 def test_keys_are_looked_for_and_never_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

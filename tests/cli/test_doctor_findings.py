@@ -201,10 +201,10 @@ def test_an_approval_is_reported_with_its_name_its_master_and_its_end(
 @pytest.mark.parametrize(
     ("left_ms", "state", "text"),
     [
-        (-1, "fail", f"{BY}, but that ended 2025-12-31 23:59 UTC"),
-        (0, "warn", f"{BY} until 2026-01-01 00:00 UTC, in less than a day"),
-        (DAY - 1, "warn", f"{BY} until 2026-01-01 23:59 UTC, in less than a day"),
-        (DAY, "ok", f"{BY} until 2026-01-02 00:00 UTC"),
+        (-60_000, "fail", f"{BY}, but that ended 2025-12-31 23:59 UTC"),
+        (60_000, "warn", f"{BY} until 2026-01-01 00:01 UTC, in less than a day"),
+        (DAY - 60_000, "warn", f"{BY} until 2026-01-01 23:59 UTC, in less than a day"),
+        (DAY + 60_000, "ok", f"{BY} until 2026-01-02 00:01 UTC"),
     ],
 )
 def test_an_approval_that_ends_within_a_day_is_a_warning(left_ms: int, state: str, text: str) -> None:

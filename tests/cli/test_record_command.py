@@ -39,6 +39,7 @@ def recorded_until(url: str, out: Path, rows: int, number: int) -> None:
             assert "stopped: " in process.stdout.read()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_killed_recording_loses_nothing_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "tape"

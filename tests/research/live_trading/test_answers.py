@@ -21,7 +21,7 @@ from toolkit.orders import Bracket
 from toolkit.research import paper
 from toolkit.research.context import Kept
 from toolkit.research.live_trading.limits import check_run
-from toolkit.research.live_trading.run_journal import Line, OwnFill, RunJournal, RunName, order_of
+from toolkit.research.live_trading.run_journal import Line, OwnFill, RunJournal, RunName
 from toolkit.research.live_trading.run_state import RunState
 from toolkit.research.live_trading.runner import Runner
 from toolkit.venue.local import LocalVenue
@@ -82,45 +82,6 @@ def test_a_transport_error_that_repeats_is_noted_once_until_something_else_happe
     assert state.answered_ms == FIRST_MS
 
 
-@pytest.mark.parametrize(("answered_ms", "hours"), [(0, 4), (-1, 0), (4 * 3_600_000 - 1, 4), (4 * 3_600_000, 8)])
-def test_funding_is_read_at_the_next_settlement_after_an_answer(session: Any, answered_ms: int, hours: int) -> None:
-    state = state_of(session)
-    assert {product.funding_interval for product in state.products.values()} == {4 * 3600}
-    midnight = FIRST_MS // DAY_MS * DAY_MS
-    state.answered_ms = midnight + answered_ms
-    assert state.next_funding() == midnight + hours * 3_600_000
-
-
-@pytest.mark.parametrize("minutes", [99, 100, 101])
-def test_candles_are_the_same_by_rows_and_by_frames(session: Any, minutes: int) -> None:
-    session.buy(BTC, "0.01")
-    session.venue.advance("50m")
-    session.sell(BTC, "0.02")
-    session.venue.advance("70m")
-    found = state_of(session).read_candles(BTC, FIRST_MS, FIRST_MS + minutes * MINUTE_MS)
-    assert found[FIRST_MS] == (60_010.0, 60_010.0, 60_010.0, 60_010.0, 0.01)
-    assert found[FIRST_MS + 50 * MINUTE_MS] == (59_990.0, 59_990.0, 59_990.0, 59_990.0, 0.02)
-    assert set(found) <= set(range(FIRST_MS, FIRST_MS + minutes * MINUTE_MS, MINUTE_MS))
-
-
-def test_the_state_begins_with_the_position_and_nothing_of_what_was_before(session: Any) -> None:
-    session.buy(BTC, "0.01")
-    resting = session.buy(BTC, "0.01", "50000")
-    state = state_of(session)
-    state.begin()
-    assert (state.started_ms, state.answered_ms) == (FIRST_MS, FIRST_MS)
-    assert (state.books[BTC].longs, state.books[BTC].shorts, state.books[BTC].hedge) == (10, 0, False)
-    assert (state.books[ETH].longs, state.books[ETH].shorts) == (0, 0)
-    wallet = session.wallet_balances().iloc[0]
-    assert (state.equity, state.first_equity, state.balance) == (wallet["equity"], wallet["equity"], wallet["balance"])
-    assert {name: len(ids) for name, ids in state.earlier.items()} == {
-        "fills": 1, "funding_payments": 0, "orders": 1, "ledger": len(session.info.ledger(start=FIRST)),
-    }  # fmt: skip
-    session.cancel(resting.order_id, symbol=BTC)
-    state.read_orders()
-    assert (len(state.new_fills), state.fees, state.books[BTC].net) == (0, 0.0, 10)
-
-
 # the journal
 
 
@@ -162,11 +123,6 @@ def test_the_files_of_a_venue_in_this_process_go_with_it_and_others_stay(
     ):
         path = RunName(session, "one").journal
     assert path.is_relative_to(data_directory() / "runs")
-
-
-@pytest.mark.parametrize("name", ["a", "A-1_b.c", "x" * 40, "0"])
-def test_a_name_of_letters_digits_and_marks_names_files(session: Any, name: str) -> None:
-    assert RunName(session, name).lease.name == f"{name}.lease"
 
 
 @pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "x" * 41, "a/b", "a\n"])
@@ -235,15 +191,6 @@ def test_a_journal_says_what_has_ended_what_was_taken_and_what_is_kept(session: 
     last = RunJournal(session, "one")
     assert set(last.fills) == {"a", "b", "c"}  # it has acted after the third
     last.close()
-
-
-def test_legs_are_an_order_or_a_bracket_again() -> None:
-    entry = orders.buy(BTC, "0.01")
-    exits = {"take_profit": "70000", "stop_loss": "50000"}
-    for left_out in ((), ("take_profit",), ("stop_loss",)):
-        made = orders.bracket(entry, **{name: price for name, price in exits.items() if name not in left_out})
-        assert order_of(made.legs) == made
-    assert order_of((entry,)) is entry
 
 
 @pytest.mark.parametrize("exits", [True, False])

@@ -98,7 +98,7 @@ def test_the_same_strategy_runs_in_backtest_and_paper(session: Any) -> None:
     assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=5)
 
 
-def test_every_callback_is_called(session: Any) -> None:
+def test_every_callback_is_called() -> None:
     calls: list[str] = []
 
     class Listening(Strategy):
@@ -127,8 +127,10 @@ def test_every_callback_is_called(session: Any) -> None:
         def on_stop(self, ctx: Context) -> None:
             calls.append("stop")
 
-    session.venue.advance(until="2026-01-01T03:58:00Z")
-    live(Listening(), session, [BTC], duration="4m", limits=Limits())
+    venue = LocalVenue(clock="manual", start="2026-01-01T03:56:00Z")
+    with venue, toolkit.connect(venue=venue) as session:
+        venue.advance("2m")
+        live(Listening(), session, [BTC], duration="4m", limits=Limits())
     assert calls[0] == "start"
     assert calls[-1] == "stop"
     assert calls.count("bar") == 4
@@ -136,33 +138,6 @@ def test_every_callback_is_called(session: Any) -> None:
     assert calls.count("funding") == 1
     assert calls.count("trade") > 3
     assert calls.count("book") > 3
-
-
-def test_orders_that_are_refused_come_back(session: Any) -> None:
-    seen: list[OrderHandle] = []
-    script = {
-        0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
-        1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
-        2: lambda ctx: seen.append(ctx.buy(BTC, "10")),
-    }
-    run = ask(script, session)
-    assert [placed.state for placed in seen] == ["REJECTED"] * 3
-    for placed, part in zip(seen, ("stepSize", "no long position", "initial margin"), strict=True):
-        assert part in placed.reason
-    assert run.events["kind"].tolist().count("REJECTED") == 3
-
-
-def test_orders_live_until_the_end_and_are_cancelled_then(session: Any) -> None:
-    states: list[Any] = []
-    script = {
-        0: lambda ctx: (ctx.buy(BTC, "0.01", "30000"), ctx.buy(BTC, "0.01", "31000")),
-        1: lambda ctx: ctx.cancel(ctx.orders()[0]),
-        2: lambda ctx: states.append([placed.order.price for placed in ctx.orders()]),
-    }
-    run = ask(script, session)
-    assert states == [["31000"]]
-    assert run.orders["status"].tolist() == ["CANCELED", "CANCELED"]
-    assert len(session.orders(open=True)) == 0
 
 
 @pytest.mark.parametrize(
@@ -273,19 +248,6 @@ def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, mo
     assert run.events["kind"].tolist() == ["TRANSPORT", "TRANSPORT", "LIMIT"]
 
 
-def test_interrupting_leaves_a_known_state(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(ctx: Context) -> None:
-        ctx.buy(BTC, "0.01")
-        ctx.buy(BTC, "0.01", "30000")
-        raise KeyboardInterrupt
-
-    run = ask({1: interrupted}, session)
-    assert run.events["kind"].tolist() == ["INTERRUPT", "OPEN"]
-    assert len(session.orders(open=True)) == 0
-    assert run.fills["quantity"].tolist() == [0.01]
-    assert "ended (interrupted). Still open: LONG 0.01 BTCUSDC" in capsys.readouterr().out
-
-
 def test_an_error_of_the_strategy_ends_the_run_in_order(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(ctx: Context) -> None:
         ctx.buy(BTC, "0.01", "30000")
@@ -310,12 +272,6 @@ def test_a_dry_run_sends_nothing(session: Any) -> None:
     assert len(run.orders) == 0
     assert session.intents().query("action == 'placeOrder'").empty
     assert run.events["kind"].tolist() == ["DRY_RUN", "DRY_RUN", "END"]
-
-
-def test_stopping_from_inside_ends_it(session: Any) -> None:
-    run = ask({1: lambda ctx: ctx.stop("enough")}, session)
-    assert run.events[["kind", "text"]].iloc[0].tolist() == ["STOP", "enough"]
-    assert len(minutes(run)) == 3
 
 
 def test_a_run_in_the_background_is_killed_from_outside() -> None:

@@ -81,6 +81,7 @@ def test_a_warm_up_hands_over_as_many_bars_and_refuses_orders_until_then(session
     assert len(session.orders(open=True)) == 0
 
 
+@pytest.mark.slow
 def test_the_last_price_before_the_first_bar_is_searched_for_a_thousand_bars(session: Any) -> None:
     """The only trades were in the first minute, so that all bars are flat at their last price."""
     said: list[Any] = []
