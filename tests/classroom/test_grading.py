@@ -74,6 +74,7 @@ def test_what_a_failed_notebook_left_is_read_however_late_the_kernel_goes_on_aft
     assert work.value("kept") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_a_notebook_runs_as_in_jupyter_with_files_and_a_machine_of_its_own(tmp_path: Path) -> None:
     cells = [
@@ -210,6 +211,7 @@ def test_a_container_has_no_network_no_rights_and_the_same_limits() -> None:
     assert "--volume" not in text
 
 
+@pytest.mark.slow
 def test_a_check_that_never_ends_costs_its_notebook_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.classroom.grading.CHECK_SECONDS", 4.0)
     notebook(tmp_path / "in" / "a.ipynb", "count = 10 ** 15")

@@ -225,6 +225,7 @@ def test_mainnet_and_a_session_without_keys_only_read(session: Session) -> None:
         assert "place" not in Tools(reader).names()
 
 
+@pytest.mark.slow
 def test_the_command_serves_over_standard_input_and_keeps_its_keys(tmp_path: Path) -> None:
     limits = tmp_path / "limits.toml"
     limits.write_text('max_notional = 2000\nsymbols = ["BTCUSDC"]\n[max_position]\nBTCUSDC = 0.02\n')

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 import statistics
 from functools import partial
 from pathlib import Path
@@ -150,6 +151,34 @@ def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None
         assert row.trained == pytest.approx(best)
         assert row.test_from == split.test_from
     trials.clear()
+
+
+def test_a_space_has_ranges_of_two_numbers_and_choices_of_all_else() -> None:
+    def tried(values: Any, **search: Any) -> list[Any]:
+        found = optimise(lambda a: 1.0, {"a": values}, maximise="value", **search, **QUIET)
+        return [params["a"] for params in found.params]
+
+    for choices in ([1, 2], (1, 2, 3), (1,), ("a", "b"), (1, "b"), range(2), np.array([1, 2])):
+        assert tried(choices) == list(choices)
+        assert sorted(map(str, tried(choices, method="random", points=9))) == sorted(map(str, choices))
+    assert sorted(tried((1, 3), method="random", points=9)) == [1, 2, 3], "whole numbers, with both ends"
+    drawn = tried((1, 3.0), method="random", points=30)
+    assert len(set(drawn)) == 30
+    assert all(1 <= value < 3 and value % 1 for value in drawn)
+    assert drawn == tried((1, 3.0), method="random", points=30) != tried((1, 3.0), method="random", points=30, seed=8)
+    for wrong, words in (("ab", "is 'ab'. Give a list"), (5, "is 5. Give a list"), ([], "has no values")):
+        with pytest.raises(InputError, match=re.escape(f"space['a'] {words}")):
+            tried(wrong)
+
+
+def test_constraints_take_their_parameters_by_name_or_all_as_a_mapping() -> None:
+    def kept(*constraints: Any) -> list[dict[str, Any]]:
+        space = {"a": [1, 2, 3], "b": [1, 2]}
+        given = constraints[0] if len(constraints) == 1 else list(constraints)
+        return list(optimise(lambda a, b: 1.0, space, constraints=given, maximise="value", **QUIET).params)
+
+    assert kept(lambda a, b: a < b) == kept(lambda p: p.a < p["b"]) == [{"a": 1, "b": 2}]
+    assert kept(lambda a: a > 1, lambda b: b > 1) == [{"a": 2, "b": 2}, {"a": 3, "b": 2}]
 
 
 def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(

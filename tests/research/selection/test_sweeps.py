@@ -70,6 +70,7 @@ def test_a_sweep_runs_here_until_processes_pay_and_then_in_all(monkeypatch: pyte
     assert second != os.getpid()
 
 
+@pytest.mark.slow
 def test_processes_are_kept_for_the_next_sweep_of_the_same_code() -> None:
     def used(task: Any, **options: Any) -> set[int]:
         return set(sweep(task, {"a": range(8)}, workers=1, progress=False, **options)["process"])
