@@ -219,6 +219,7 @@ def test_a_session_is_traded_by_signed_orders_within_its_account() -> None:
         assert info["equity"] == pytest.approx(equity)
         assert len(session.fills()) >= 4
         env.close()
+        session.venue.advance("1s")  # it stays
         assert session.positions().empty
 
 

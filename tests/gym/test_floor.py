@@ -90,6 +90,7 @@ def test_a_change_below_the_smallest_value_is_left_out_unless_it_closes(side: st
     assert closing is not None
     assert (closing.side, closing.quantity, closing.reduce_only) == (side, "0.001", "REDUCE_ONLY")
     assert order_of([0.5], product, 100, 50, price) is None
+    assert order_of([0.0], product, 100, 0, price) is None
     turned = order_of(np.array(sign), product, 10, -10 * sign, 1e9)
     assert turned is not None
     assert (turned.quantity, turned.reduce_only) == ("0.020", None)
