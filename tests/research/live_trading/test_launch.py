@@ -497,9 +497,7 @@ def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
     assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age. Nothing is sent"}
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"high": "1"}, {"low": "99999999"}, {"close": "nan"}, {"low": "-1"}, {"high": "inf"}, {"volume": "-2"}]
-)
+@pytest.mark.parametrize("wrong", [{"high": "1"}, {"close": "nan"}, {"volume": "-2"}])
 def test_a_bar_that_can_not_be_is_noted_and_left_out(
     session: Any, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str]
 ) -> None:

@@ -92,9 +92,10 @@ def test_the_last_price_before_the_first_bar_is_searched_for_a_thousand_bars(ses
         assert said == expected, late
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["without a name", "with a name"])
-@pytest.mark.parametrize("close", [False, True], ids=["left open", "closed"])
-@pytest.mark.parametrize(("side", "shown"), [("buy", "LONG"), ("sell", "SHORT")])
+@pytest.mark.parametrize(
+    ("side", "shown", "close", "named"),
+    [("buy", "LONG", False, False), ("sell", "SHORT", False, True), ("sell", "SHORT", True, False)],
+)
 def test_the_end_cancels_closes_if_asked_and_says_what_is_open(
     session: Any, side: str, shown: str, close: bool, named: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,8 +216,7 @@ def test_a_kill_that_takes_too_long_says_so(session: Any) -> None:
     assert runner.results().events["kind"].tolist() == ["KILL"]
 
 
-@pytest.mark.parametrize("adopt", [True, False])
-@pytest.mark.parametrize(("side", "sign"), [("buy", 1), ("sell", -1)])
+@pytest.mark.parametrize(("side", "sign", "adopt"), [("buy", 1, True), ("sell", -1, False)])
 def test_a_continued_run_prints_what_it_takes_up(
     session: Any, side: str, sign: int, adopt: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
