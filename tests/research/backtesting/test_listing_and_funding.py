@@ -154,3 +154,47 @@ def test_fields_of_a_product_are_changed_and_read_back_as_they_were_given() -> N
         backtest(lambda ctx, bar: None, data, products={AAA: {"tick_size": "100", "step_size": "1"}})
     whole_ticks = backtest(lambda ctx, bar: None, data, products={AAA: {"tick_size": "20", "step_size": "1"}})
     assert whole_ticks.settings["products"][AAA]["tick_size"] == "20", "prices of about one tick pass"
+
+
+HIGHEST = 0.025
+"""The maintenance rate of the last tier of BTCUSDC, whose margins a symbol that is not listed has."""
+
+
+def wakes(side: str, price: int, size: str, leverage: int) -> tuple[Any, float, Any]:
+    """Return the state of a symbol while a position is open, its liquidation price and its position."""
+    seen: list[Any] = []
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        broker: Any = ctx._broker  # type: ignore[attr-defined]
+        if ctx.bars().length == 1:
+            (ctx.buy if side == "BUY" else ctx.sell)(AAA, size)
+        elif ctx.bars().length == 3:
+            broker.update_wake_prices()
+            state = broker.states[AAA]
+            bounds = state.wake_low, state.wake_high, state.floor_price, state.ceiling_price, state.tick
+            seen.append((bounds, ctx.liquidation_price(AAA), broker.account))
+
+    backtest(on_bar, {AAA: bars(*flat(price, 4))}, capital=1_000, leverage=leverage, funding=None, fees=("0", "0"))
+    return seen[0]
+
+
+@pytest.mark.parametrize(("size", "leverage"), [("30", 5), ("90", 10), ("150", 20)])
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+def test_a_position_wakes_the_run_before_it_can_be_liquidated(side: str, size: str, leverage: int) -> None:
+    """Equity 1,000 ± size · (P − 100) is 2.5 % of size · P, the rate of the last tier, at P; two ticks before it."""
+    bounds, liquidated, account = wakes(side, 100, size, leverage)
+    low, high, floor, ceiling, tick = bounds
+    (position,) = (one for one in account.positions.values() if one.long.size or one.short.size)
+    assert (position.long.size > 0) is (side == "BUY")
+    if side == "BUY":
+        exact = (float(size) * 100 - 1_000) / (float(size) * (1 - HIGHEST)) / tick
+        assert low == int(exact // 1) + 2
+        assert high == 1 << 62
+        assert low * tick > liquidated
+        assert (floor, ceiling) == (pytest.approx((low + 0.51) * tick), float("inf"))
+    else:
+        exact = (float(size) * 100 + 1_000) / (float(size) * (1 + HIGHEST)) / tick
+        assert high == int(exact // 1) - 2
+        assert low == -1
+        assert high * tick < liquidated
+        assert (floor, ceiling) == (pytest.approx((low + 0.51) * tick), pytest.approx((high - 0.51) * tick))

@@ -12,7 +12,7 @@ from toolkit.errors import InputError
 from toolkit.research.data import order_books
 from toolkit.research.data.event_array import MS, Kind, empty, from_columns
 from toolkit.research.data.events import Events
-from toolkit.research.data.order_books import BookCursor, BookUpdates, with_levels
+from toolkit.research.data.order_books import BookCursor, BookUpdates, feed_times, with_levels
 from toolkit.research.data.replaying import Tape
 from toolkit.venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
@@ -243,3 +243,31 @@ def test_a_tape_has_the_changes_of_each_millisecond_in_the_order_of_the_exchange
     assert (raised.value.field, raised.value.value) == ("replay", "0.5")
     nothing = Tape(events[:0], Decimal("0.5"), Decimal(1))
     assert (nothing.times, nothing.book(0)) == ([], [])
+
+
+@pytest.mark.parametrize(("side", "away"), [(1, -1), (-1, 1)])
+@pytest.mark.parametrize("distance", [1, 63, 64, 65, 1_999, 2_000, 5_000])
+def test_the_next_level_is_found_however_far_it_is(side: int, away: int, distance: int) -> None:
+    best, far = 10_000, 10_000 + away * distance
+    events = made(
+        (1, 1, Kind.DEPTH, side, best, 1.0, 1, 0), (1, 1, Kind.DEPTH, side, far, 2.0, 1, 0),
+        (1, 1, Kind.DEPTH, side, far + away, 3.0, 1, 0), (2, 2, Kind.DEPTH, side, best, 0.0, 2, 1),
+    )  # fmt: skip
+    updates = BookUpdates(events, events.array["local_ns"])
+    cursor = BookCursor(updates)
+    cursor.move(1)
+    assert cursor.levels(side, 9) == ((best, 1), (far, 2), (far + away, 3))
+    assert cursor.levels(side, 2) == ((best, 1), (far, 2))
+    cursor.move(2)
+    assert cursor.levels(side, 9) == ((far, 2), (far + away, 3))
+    assert cursor.levels(-side, 9) == ()
+    shown = (updates.bids if side > 0 else updates.asks).tolist()
+    assert shown == [best, far]
+
+
+def test_local_times_are_put_forward_where_the_recorders_clock_was_behind() -> None:
+    late = made((10, 15, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 22, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
+    assert feed_times(late).tolist() == [15, 22]
+    behind = made((10, 4, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 19, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
+    assert feed_times(behind).tolist() == [10, 25]
+    assert feed_times(behind[:0]).tolist() == []
