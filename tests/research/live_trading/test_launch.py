@@ -272,6 +272,9 @@ def test_a_dry_run_sends_nothing(session: Any) -> None:
     assert len(run.orders) == 0
     assert session.intents().query("action == 'placeOrder'").empty
     assert run.events["kind"].tolist() == ["DRY_RUN", "DRY_RUN", "END"]
+    sent, refused = run.events["text"].tolist()[:2]
+    assert sent == "BUY 0.01 BTCUSDC at market"
+    assert refused.startswith("BUY 0.0001 BTCUSDC at market: ")
 
 
 def test_a_run_in_the_background_is_killed_from_outside() -> None:

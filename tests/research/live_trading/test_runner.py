@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,8 @@ from tests.research.markets import Scripted
 from toolkit.errors import LimitReached, NotSent
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
-from toolkit.research.live_trading.runner import Runner
+from toolkit.research.live_trading import runner as module
+from toolkit.research.live_trading.runner import NEVER, Runner
 from toolkit.venue.local import LocalVenue
 
 BTC, ETH = "BTCUSDC", "ETHUSDC"
@@ -253,3 +255,61 @@ def test_a_continued_run_prints_what_it_takes_up(
     )
     assert run.events["kind"].tolist()[0] == "RESUME"
     assert run.events["text"].tolist()[0] == "changed parameters: {'gap': '4'}"
+
+
+WAITS: dict[str, tuple[float, float, float, float, tuple[float, bool]]] = {
+    # speed, seconds since the poll, timer due after ms of the venue, → seconds waited, whether it is a poll
+    "no timer": (1, 0.25, NEVER, 1.0, (0.75, True)),
+    "a late poll": (1, 3.0, NEVER, 1.0, (0.0, True)),
+    "a timer first": (1, 0.25, 500.0, 1.0, (0.5, False)),
+    "a fast venue": (2, 0.0, 500.0, 1.0, (0.25, False)),
+    "both together": (1, 0.5, 500.0, 1.0, (0.5, True)),
+    "a slow venue": (0.5, 0.0, 700.0, 1.0, (1.0, False)),  # the speed may have changed after a poll's length
+    "held": (0, 0.25, 10.0, 1.0, (0.75, True)),
+}
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_a_run_on_a_real_clock_waits_for_what_comes_first(
+    session: Any, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speed, since, due, poll, expected = WAITS[case]
+    runner = runner_of(session, poll=f"{poll:g}s")
+    runner._manual_clock = False
+    now, waited = runner.state.now(), []
+    monkeypatch.setattr(module, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(runner._stop, "wait", waited.append)
+    monkeypatch.setattr(type(session), "clock", property(lambda _: SimpleNamespace(speed=speed, now_ms=lambda: now)))
+    runner._polled_at, runner._timer_due_ms = 100.0 - since, now + due
+    polls = runner._wait(None)
+    assert ([pytest.approx(each) for each in waited], polls) == ([expected[0]], expected[1])
+    assert runner._polled_at == (100.0 if polls else 100.0 - since)
+    runner._timer_due_ms = now
+    assert runner._wait(None) is False  # a timer that is due does not wait
+    assert len(waited) == 1
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "called", "next_ms"), [(-1, 0, 0), (0, 1, 100), (99, 1, 100), (100, 1, 200), (350, 1, 400)]
+)
+def test_timers_that_are_missed_are_one_and_the_next_keeps_their_beat(
+    session: Any, late_ms: int, called: int, next_ms: int
+) -> None:
+    calls: list[int] = []
+
+    class Timed(Strategy):
+        timer_ms = 100
+
+        def on_timer(self, ctx: Any) -> None:
+            calls.append(ctx.now)
+
+    runner = runner_of(session, Timed())
+    runner._timer_due_ms = FIRST_MS - late_ms
+    runner._tick()
+    assert calls == [FIRST_MS] * called
+    assert runner._timer_due_ms == FIRST_MS - late_ms + next_ms
+    assert runner.ctx.now == FIRST_MS
+    runner.ctx.stopped = "enough"
+    runner._timer_due_ms = FIRST_MS
+    runner._tick()
+    assert len(calls) == called
