@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.research.data.test_store import BEGIN_MS, Source, at, trade
-from toolkit.errors import InputError, StoredFileError
+from toolkit import extras
+from toolkit.errors import InputError, MissingPackage, StoredFileError
 from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns
-from toolkit.research.data.events import Events, read_events
+from toolkit.research.data.events import Events, holds_events, read_events
 from toolkit.research.data.loading import load
 from toolkit.research.data.recorder import record
 from toolkit.research.data.recording import Recording
@@ -261,3 +263,21 @@ def test_a_file_that_is_not_there_names_up_to_five_others(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"has a, b, c, d, e$") as raised:
         load(tmp_path / "g")
     assert raised.value.nearest == tuple("abcde")
+
+
+def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    session: Any = SimpleNamespace(stream=Stream())
+    uses: list[Callable[[], object]] = [
+        lambda: record(session, tmp_path / "new", "BTC", channels="trades"),
+        lambda: Recording(tmp_path).frame("trades"),
+        lambda: holds_events(tmp_path / "a.parquet"),
+        events().arrow,
+    ]
+    for use in uses:
+        with pytest.raises(MissingPackage, match=r"pyarrow is not installed.*toolkit\[data\]"):
+            use()
+    assert session.stream.asked == []
+    assert list(tmp_path.iterdir()) == []
