@@ -15,7 +15,6 @@ from toolkit.classroom import class_results as results
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
 from toolkit.venue import development
-from toolkit.venue.clocks import MANUAL_START
 
 ROSTER = Roster(["Cyd", "Ann", "Bo"], ["c", "a", "b"], development.MNEMONIC)
 NOTHING = {"equity": 1000.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0, "left_out": 0.0}
@@ -26,6 +25,12 @@ def lesson() -> Iterator[Lesson]:
     made = Lesson.create(ROSTER, market=None, seed=3, clock="manual", balance="1000", opened=["builders"])
     yield made
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def _computed_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_TIMES", 0.0)
 
 
 def offers(lesson: Lesson) -> None:
@@ -57,7 +62,7 @@ def test_a_standing_counts_trading_its_worst_fall_and_its_fees_and_no_deposit(le
     gained, lost = opened + 25, opened - 25  # 0.01 BTC by 2,500 USDC
     for change in (2500, -2500):
         priced(lesson, str(62_500 + sign * change))
-    [row, cyd, bo] = sorted(lesson._standings(), key=lambda each: (each["trades"] == 0, each["name"] == "Bo"))
+    [row, cyd, bo] = sorted(lesson.leaderboard(), key=lambda each: (each["trades"] == 0, each["name"] == "Bo"))
     assert (cyd, bo) == ({"rank": 2, "name": "Cyd", **NOTHING}, {"rank": 1, "name": "Bo", **NOTHING})
     expected = {"rank": 3, "name": "Ann", "fees": float(fee), "trades": 1, "left_out": 0.0}
     expected |= {"equity": float(lost), "return": float(lost / 1000 - 1), "drawdown": float(1 - lost / gained)}
@@ -66,30 +71,22 @@ def test_a_standing_counts_trading_its_worst_fall_and_its_fees_and_no_deposit(le
     priced(lesson, "62500")
     grown = lost / 1000 * (opened + 500) / (lost + 500)
     expected |= {"equity": float(opened + 500), "return": float(grown - 1)}
-    assert lesson._standings()[2] == pytest.approx(expected)
+    assert lesson.leaderboard()[2] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
 def test_a_return_begins_again_at_a_reset_with_what_was_there(lesson: Lesson, side: str) -> None:
     offers(lesson)
-    ann = ROSTER.named("Ann")
     with joined(lesson, "Ann") as session:
         getattr(session, side)("BTCUSDC", "0.01")
         lesson.venues[0].advance("1m")
         assert lesson.reset("Ann") == ["Ann"]
-        begun = lesson._begun[ann.number]
-        # 1,000 and what the reset gave for two fees and the spread
-        assert begun == (
-            MANUAL_START + 60_000,
-            1_000_000_000,
-            1_002_750_000,
-        )
-        assert lesson._standings()[0] == {"rank": 1, "name": "Ann", **NOTHING, "fees": 0.75, "trades": 2}
+        assert lesson.leaderboard()[0] == {"rank": 1, "name": "Ann", **NOTHING, "fees": 0.75, "trades": 2}
         priced(lesson, "62500")
         offers(lesson)
         getattr(session, side)("BTCUSDC", "0.01")
     fee = 0.3756 if side == "buy" else 0.3744
-    row = lesson._standings()[2]
+    row = lesson.leaderboard()[2]
     assert (row["name"], row["trades"]) == ("Ann", 3)
     assert [row["return"], row["drawdown"]] == pytest.approx([-(1 + fee) / 1000, (1 + fee) / 1000])
 
@@ -106,7 +103,7 @@ def test_what_others_pay_is_left_out_of_a_return_and_stands_beside_it(lesson: Le
                 toolkit.Builder(builder).place(orders.buy("BTCUSDC", "0.01"), fee_rate="0.0005")
                 lesson.venues[0].advance(wait)
     priced(lesson, "62500")
-    rows = {row["name"]: row for row in lesson._standings()}
+    rows = {row["name"]: row for row in lesson.leaderboard()}
     assert rows["Bo"] == pytest.approx({"rank": 1, "name": "Bo", **NOTHING, "equity": 1000.626, "left_out": 0.626})
     paid = 2 * (0.3756 + 0.313)
     lost = paid + 2  # and half of the spread, twice

@@ -66,26 +66,7 @@ def test_values_come_back_in_their_kinds_and_the_graders_variables_stay_out(
     assert "TOOLKIT_MASTER_KEY" not in work.value("variables")
 
 
-@pytest.mark.jail
 @pytest.mark.slow
-def test_a_notebook_on_the_local_venue_is_graded(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    notebook(
-        folder / "ann" / "good.ipynb",
-        "import toolkit\nsession = toolkit.connect(clock='manual')",
-        "session.buy('BTCUSDC', '0.01')\ntable = session.positions()\ntable = [1, 2]\ntotal = 6",
-    )
-    notebook(folder / "bo.ipynb", "total = 5", "1/0", "total = 6")
-    notebook(folder / ".ipynb_checkpoints" / "old.ipynb", "total = 6")
-    checks = tmp_path / "checks.py"
-    checks.write_text(CHECKS, encoding="utf-8")
-    rows = grade(folder, checks)
-    assert rows.groupby("notebook")["reached"].sum().to_dict() == {"ann/good.ipynb": 3.0, "bo.ipynb": 2.0}
-    why = rows[rows["notebook"] == "bo.ipynb"]["why"].tolist()
-    assert why[0] == ""
-    assert "left no 'table'; cell 2: ZeroDivisionError" in why[1]
-
-
 @pytest.mark.jail
 def test_what_a_failed_notebook_left_is_read_however_late_the_kernel_goes_on_after_its_error(tmp_path: Path) -> None:
     work = run(notebook(tmp_path / "a.ipynb", "kept = 1; get_ipython().kernel.stop_on_error_timeout = 0.5", "1 / 0"))
@@ -93,6 +74,7 @@ def test_what_a_failed_notebook_left_is_read_however_late_the_kernel_goes_on_aft
     assert work.value("kept") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_a_notebook_runs_as_in_jupyter_with_files_and_a_machine_of_its_own(tmp_path: Path) -> None:
     cells = [
@@ -143,7 +125,7 @@ SURVIVED = ("while True", "held", "1 / 0", "input", "import sys")
 @pytest.mark.jail
 @pytest.mark.parametrize(
     "late",
-    [pytest.param(late, marks=pytest.mark.slow if late.startswith(("input", "import s")) else ()) for late in LATE],
+    [pytest.param(late, marks=() if late.startswith(("import os", "1 / 0")) else pytest.mark.slow) for late in LATE],
 )
 def test_a_late_mistake_costs_only_what_comes_of_it(tmp_path: Path, late: str) -> None:
     work = run(notebook(tmp_path / "a.ipynb", "first = 1", late, "last = first + 1"), seconds=6, memory_mb=700)
@@ -153,6 +135,7 @@ def test_a_late_mistake_costs_only_what_comes_of_it(tmp_path: Path, late: str) -
     assert [bool(error) for error in work.errors] == [False, True, not late.startswith(SURVIVED)]
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_joining_a_class_gives_a_graded_notebook_a_venue_of_its_own_with_the_seed_of_the_class(tmp_path: Path) -> None:
     cells = (
@@ -228,6 +211,7 @@ def test_a_container_has_no_network_no_rights_and_the_same_limits() -> None:
     assert "--volume" not in text
 
 
+@pytest.mark.slow
 def test_a_check_that_never_ends_costs_its_notebook_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkit.classroom.grading.CHECK_SECONDS", 4.0)
     notebook(tmp_path / "in" / "a.ipynb", "count = 10 ** 15")
@@ -269,6 +253,7 @@ def test_checks_that_cannot_be_used_are_explained(tmp_path: Path, text: str | No
         checks_of(path)
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_the_command_prints_points_and_writes_a_report(tmp_path: Path) -> None:
     notebook(tmp_path / "in" / "a.ipynb", "total = 6; table = [1]")
@@ -288,29 +273,14 @@ def test_the_command_prints_points_and_writes_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.jail
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": [{}]}', '{"cells": [{"cell_type": "code"}]}'])
-def test_a_file_that_is_no_notebook_is_marked_as_one_that_does_not_run(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.ipynb").write_text(text, encoding="utf-8")
-    [row] = grade(tmp_path).to_dict("records")
-    assert (row["reached"], row["why"].startswith("it is not a notebook: ")) == (0.0, True)
-
-
-def test_deep_values_are_left_out_also_where_a_package_has_raised_the_recursion_limit() -> None:
-    code = (
-        "import sys, threading; sys.setrecursionlimit(100_000)\n"
-        "from pathlib import Path\n"
-        "from toolkit.classroom.marking import Report, Work\n"
-        "report = Report(values={'odd': '[' * 900_000, 'answer': '6'})\n"
-        "reading = threading.Thread(target=lambda: print(dict(Work.of(Path('x'), report).values)))\n"
-        "reading.start(); reading.join()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "{'answer': 6}"
-
-
-def test_a_work_without_values_says_so() -> None:
-    with pytest.raises(KeyError):
-        Work(Path("a"), "it ran longer than 1 s").value("x")
+def test_files_that_are_no_notebooks_are_marked_as_ones_that_do_not_run(tmp_path: Path) -> None:
+    texts = ("", "[]", "{}", '{"cells": [{}]}', '{"cells": [{"cell_type": "code"}]}')
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.ipynb").write_text(text, encoding="utf-8")
+    rows = grade(tmp_path)
+    assert len(rows) == len(texts)
+    assert rows["why"].str.startswith("it is not a notebook: ").all()
+    assert rows["reached"].sum() == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from tests.classroom.hostile import CELLS, CHECKS, CONTENTS, KINDS, RIGHT, book,
 from toolkit.classroom.grading import grade
 
 HONEST = {"a first": book(RIGHT, "odd = 7"), "zz last": book(RIGHT, "odd = 7")}
-QUICK = ("endless", "leaves", "memory", "forged messages", "deep value", "an error with escapes", "huge exponent")
+QUICK = ("leaves", "forged messages", "deep value", "an error with escapes")
+SLOW = ("endless", "memory", "huge exponent", *list(CELLS)[::4])
+"""Attacks of each kind, and those that use up what they are allowed."""
 
 
 def graded(
@@ -32,6 +34,7 @@ def graded(
     return rows.set_index("notebook")[~rows.set_index("notebook").index.isin([f"{name}.ipynb" for name in HONEST])]
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_a_file_that_is_no_notebook_is_its_own_row_and_ends_nothing(tmp_path: Path) -> None:
     rows = graded(tmp_path, CONTENTS, KINDS)
@@ -42,7 +45,13 @@ def test_a_file_that_is_no_notebook_is_its_own_row_and_ends_nothing(tmp_path: Pa
 
 @pytest.mark.jail
 @pytest.mark.parametrize(
-    "names", [QUICK, pytest.param(tuple(CELLS), marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+    "names",
+    [
+        QUICK,
+        pytest.param(SLOW, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param(tuple(CELLS), marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+    ],
+    ids=["quick", "each kind", "all"],
 )
 def test_an_attack_in_a_later_cell_costs_its_own_points_only(tmp_path: Path, names: tuple[str, ...]) -> None:
     rows = graded(tmp_path, {name: book(RIGHT, CELLS[name]) for name in names}, {})
@@ -52,6 +61,7 @@ def test_an_attack_in_a_later_cell_costs_its_own_points_only(tmp_path: Path, nam
     assert list(lost) == [], rows.loc[lost, "why"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.jail
 def test_the_command_prints_nothing_that_a_notebook_can_use_against_a_terminal_or_a_spreadsheet(tmp_path: Path) -> None:
     (tmp_path / "checks.py").write_text(CHECKS, encoding="utf-8")

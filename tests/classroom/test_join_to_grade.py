@@ -1,4 +1,4 @@
-"""A class of thirty, from the first join to the points of the last notebook, with the commands that a teacher types."""
+"""A class, from the first join to the points of the last notebook, with the commands that a teacher types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import toolkit
 from tests.classroom.test_grading import notebook
 from toolkit import errors
 
-STUDENTS = 30
+STUDENTS = 12
 CHECKS = '''
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ check_position.points = 2
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_class_of_thirty_from_join_to_grade(tmp_path: Path) -> None:
+def test_a_class_from_join_to_grade(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "toolkit", "class", "--students", str(STUDENTS), "--seed", "7", "--port", "0"]
     (tmp_path / "names").write_text("\n".join(f"Student {number:02}" for number in range(STUDENTS)), encoding="utf-8")
     line += ["--names", str(tmp_path / "names"), "--start", "2026-01-05T09:00:00Z", "--speed", "5"]
@@ -121,7 +121,7 @@ def grade(folder: Path, links: dict[str, str]) -> None:
         )
         notebook(folder / "handed-in" / f"{name}.ipynb", *cells)
     report = folder / "points.csv"
-    line = [sys.executable, "-m", "toolkit", "grade", str(folder / "handed-in"), "--seconds", "40"]
+    line = [sys.executable, "-m", "toolkit", "grade", str(folder / "handed-in"), "--seconds", "20"]
     line += ["--checks", str(folder / "checks.py"), "--report", str(report)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

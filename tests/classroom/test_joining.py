@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -84,25 +83,6 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Answering]]:
     monkeypatch.setattr(joining, "HttpTransport", Answering)
     yield Answering
     assert Answering.opened == []  # every one is closed
-
-
-WHERE = {
-    ("http://192.0.2.1:8645", None): "http://192.0.2.1:8645",
-    ("http://192.0.2.1:8645", 9001): "http://192.0.2.1:9001",
-    ("https://class.example", 9001): "https://class.example:9001",
-    ("http://[::1]:8645", None): "http://[::1]:8645",
-    ("http://[::1]:8645", 9001): "http://[::1]:9001",
-}
-
-
-@pytest.mark.parametrize(("base", "port"), WHERE)
-def test_a_student_trades_at_the_address_of_the_link_or_at_the_port_of_a_venue_of_his_own(
-    base: str, port: int | None, answering: type[Answering], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = {"master_key": "m", "port": port}
-    monkeypatch.setattr(answering, "reply", Reply(200, json.dumps({"code": 0, "message": "ok", "data": data}).encode()))
-    where, refusal, keys = joining._given(f" '{base}/join/abc'\n", 3.0)
-    assert (where, refusal, keys.reveal()) == (WHERE[base, port], "", data)
 
 
 FAILED: dict[str, tuple[Reply | Exception, type[Exception], str]] = {

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pandas as pd
 import pytest
 
 import toolkit
 from toolkit import errors
 from toolkit.__main__ import main
-from toolkit.classroom import class_results as results
 from toolkit.classroom.class_routes import serving
 from toolkit.classroom.lesson import Lesson
-from toolkit.classroom.roster import Roster, names_of
+from toolkit.classroom.roster import Roster
 from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.server import Served
 
@@ -105,15 +99,6 @@ def toolkit_key(number: int) -> bytes:
     return development.account(number).key
 
 
-def test_wrong_links_are_explained(room: Room) -> None:
-    with pytest.raises(errors.InputError, match="is no link of a class"):
-        toolkit.join(room.served.base_url)
-    with pytest.raises(errors.ToolkitError, match="did not let you in"):
-        toolkit.join(f"{room.served.base_url}/join/{'x' * 22}")
-    with pytest.raises(errors.TransportError):
-        toolkit.join("http://127.0.0.1:1/join/abc")
-
-
 def test_secrets_stay_out_of_what_is_shown(room: Room) -> None:
     secrets = [room.lesson.roster.words]
     for student in room.lesson.roster.students:
@@ -162,20 +147,8 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
             control.fund_student("Zed", "1")
         assert set(control.reset()) == set(NAMES)
         assert [row["return"] for row in control.leaderboard()] == pytest.approx([0, 0, 0], abs=1e-2)
-        assert {row["equity"] for row in room.lesson._standings()} == {10_000.0}
         news = httpx.get(f"{room.served.base_url}/class/board.json").json()["data"]["news"]
         assert news[0]["text"] == "A large holder sells"
-
-
-def test_everything_is_exported_as_parquet(room: Room, tmp_path: Path) -> None:
-    with room.join(0) as ann, room.teacher() as teacher:
-        ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
-        written = teacher.venue.control.export(str(tmp_path / "out"))
-    tables = {Path(path).stem: pd.read_parquet(path) for path in written}
-    assert {"leaderboard", "students", "orders", "fills", "balances", "ledger", "positions", "funding"} == set(tables)
-    assert tables["fills"]["student"].tolist() == ["Ann"]
-    assert tables["balances"]["student"].tolist() == NAMES
-    assert list(tables["leaderboard"].columns) == list(results.COLUMNS)
 
 
 def test_separate_venues_have_the_same_market_and_ports_of_their_own() -> None:
@@ -214,59 +187,6 @@ def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monke
     computing.join(60)
     monkeypatch.undo()
     assert len(room.lesson.leaderboard()) == len(NAMES)
-
-
-def test_names_come_from_a_file_and_must_differ(tmp_path: Path) -> None:
-    path = tmp_path / "names"
-    for encoding in ("utf-8", "utf-8-sig"):  # an editor may begin a file with a byte order mark
-        path.write_text("Ann\n\nBo \n", encoding=encoding)
-        assert names_of(0, path) == ["Ann", "Bo"]
-    assert names_of(2) == ["student-1", "student-2"]
-    with pytest.raises(errors.InputError, match="2 names for 3 students"):
-        names_of(3, path)
-    for names in (["a", "a"], [], ["x" * 41], [" a"], ["a\nb"]):
-        with pytest.raises(errors.InputError):
-            Roster.create(names)
-
-
-def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
-    journal = tmp_path / "class.journal"
-    options = ["--students", "2", "--port", "0", "--journal", str(journal), "--no-market"]
-    first = served_lines(options)
-    links = re.findall(r'toolkit\.join\("(http://[^"]+)"\)', first)
-    assert len(links) == 2
-    kept = re.escape(str(journal))
-    assert re.search(rf"keys         new ones for this class, in {kept}.class, which only you can read\.", first)
-    assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
-    if sys.platform != "win32":
-        assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600
-    assert not (tmp_path / "class.journal.token").exists()  # only while it is served
-    again = served_lines(options)
-    codes = [link.rpartition("/")[2] for link in links]
-    assert [link.rpartition("/")[2] for link in re.findall(r'join\("(http://[^"]+)"\)', again)] == codes
-
-
-def served_lines(options: list[str]) -> str:
-    """Run the command until it is ready, join once with each link, stop it, and return what it printed."""
-    line = [sys.executable, "-m", "toolkit", "class", *options]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        text = ""
-        for each in process.stdout:
-            text += each
-            if each == "ready\n":
-                break
-        token = Path(f"{options[options.index('--journal') + 1]}.token")
-        assert f"control token  {token.read_text(encoding='utf-8').strip()}\n" in text
-        if sys.platform != "win32":
-            assert stat.S_IMODE(token.stat().st_mode) == 0o600
-        for link in re.findall(r'toolkit\.join\("(http://[^"]+)"\)', text):
-            with toolkit.join(link) as session:
-                assert session.wallet_balances()["balance"].tolist() == [10_000.0]
-        process.terminate()
-        assert process.wait(20) == 0, process.stderr.read()
-        return text
 
 
 @pytest.mark.parametrize(

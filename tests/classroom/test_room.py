@@ -17,6 +17,13 @@ WORDS = development.new_mnemonic()
 STUDENTS = [f"Student {number:02}" for number in range(30)]
 
 
+@pytest.fixture(autouse=True)
+def _computed_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute each leaderboard when it is asked for."""
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_TIMES", 0.0)
+
+
 def stranger(room: toolkit.classroom.room.Room, number: int) -> toolkit.Session:  # type: ignore[name-defined]
     """A session with keys that are not of the class."""
     keys = development.agent(number, WORDS).key, development.master(number, WORDS).key
@@ -116,7 +123,6 @@ def test_four_wallets_of_ones_own_do_not_win_a_class(opened: tuple[str, ...]) ->
             each.address for each in room.lesson.venues[0].host.core.state.accounts.values() if each.kind == "user"
         }
         assert len(users) == len(STUDENTS) + (4 if opened else 0)
-        room.lesson._board = (0.0, [])
         board = room.leaderboard().set_index("name")
         assert board.loc["Student 00", "rank"] == 1
         mine = board.loc["Student 01"]
@@ -132,42 +138,6 @@ def test_what_students_send_each_other_is_no_return_of_the_class() -> None:
         board = room.leaderboard().set_index("name")
         assert board["equity"].to_dict() == {"Ann": 6_000, "Bo": 14_000}
         assert board["return"].tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("side", ["buy", "sell"])
-def test_the_fees_of_the_leaderboard_are_those_of_opening_of_closing_and_of_builders(side: str) -> None:
-    with toolkit.class_room(["Ann", "Bo"], held=True, seed=7, opened=("builders",)) as room:
-        ann, keys = room.join("Ann"), (development.agent(20, WORDS).key, room.lesson.roster.named("Bo").master.key)
-        toolkit.Builder(room.join("Bo")).register("House")
-        with toolkit.connect("local", base_url=room.base_url, wallet=toolkit.Wallet(*keys)) as builder:
-            ann.permissions.allow_builder(builder.account, builder.wallet.agent, max_fee_rate="0.0005")
-            toolkit.Builder(builder).place(getattr(orders, side)("BTCUSDC", "0.1"), fee_rate="0.0005")
-        ann.close_position("BTCUSDC")
-        fills, paid = ann.fills(), ann.info.ledger().groupby("kind", observed=True)["amount"].sum()
-        assert len(fills) >= 2
-        assert paid["BUILDER_FEE"] == pytest.approx(-0.0005 * fills["value"].iloc[0])
-        fees = {row["name"]: row["fees"] for row in room.lesson._standings()}
-        assert fees == {"Ann": pytest.approx(-paid["BUILDER_FEE"] - paid["TRADING_FEE"]), "Bo": 0}
-
-
-@pytest.mark.parametrize("side", ["buy", "sell"])
-def test_the_leaderboard_counts_from_a_reset(side: str) -> None:
-    with toolkit.class_room(["Ann", "Bo"], held=True, seed=7) as room:
-        ann = room.join("Ann")
-        getattr(ann, side)("BTCUSDC", "0.5")
-        kept = room.save_point()
-        room.jump("BTCUSDC", "-8" if side == "buy" else "8")
-        room.teacher.venue.advance("1m")
-        before = room.lesson._standings()
-        assert before[1]["return"] < -0.1
-        assert room.reset("Ann") == ["Ann"]
-        after = {row["name"]: row for row in room.lesson._standings()}
-        assert (after["Ann"]["return"], after["Ann"]["drawdown"], after["Ann"]["equity"]) == (0, 0, 10_000)
-        ann.buy("ETHUSDC", "0.1")  # the spread and the fee, also while time is held
-        assert -0.01 < room.lesson._standings()[1]["return"] < 0
-        room.back_to(kept)
-        room.teacher.venue.advance("1s")
-        assert {row["name"]: row for row in room.lesson._standings()}["Ann"]["drawdown"] > 0
 
 
 def test_a_reset_answers_also_where_little_is_too_much_or_nobody_takes() -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from toolkit import __main__ as program
 from toolkit.__main__ import COMMANDS, build_parser, main
-from toolkit.cli import venue
 from toolkit.errors import InputError
 
 SERVED: dict[str, Any] = {
@@ -209,10 +208,3 @@ def test_a_character_that_a_terminal_cannot_print_becomes_a_question_mark(monkey
     assert kept.errors == "backslashreplace"
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     program._never_fail_to_print()
-
-
-@pytest.mark.parametrize(
-    ("start", "read"), [(None, None), ("1760475600000", 1_760_475_600_000), ("2025-10-14", "2025-10-14"), ("", "")]
-)
-def test_the_start_of_a_clock_is_unix_ms_or_iso_text(start: Any, read: Any) -> None:
-    assert venue.start_of(argparse.Namespace(start=start)) == read

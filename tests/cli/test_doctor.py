@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import toolkit
-from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, META, NOW, Clock, FakeVenue, enveloped, session
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, FakeVenue, enveloped, session
 from toolkit.__main__ import main
 from toolkit.cli import doctor
 from toolkit.venue.local import LocalVenue
@@ -76,103 +76,7 @@ def test_a_served_venue_shows_that_the_agent_is_not_approved_yet(capsys: pytest.
         with toolkit.connect(served.environment) as s:
             s.exchange.approve_agent()
         assert main(["doctor", "--env", "local", "--base-url", served.base_url]) == 0
-
-
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--env", "local", "--base-url", "http://127.0.0.1:9", "--timeout", "2"]) == 1
-    text = capsys.readouterr().out
-    assert "FAIL  reachable" in text
-    assert "python -m toolkit venue" in text
-
-
-@pytest.mark.parametrize(
-    ("answer", "advice"),
-    [
-        (httpx.ConnectError("no route"), "check address and network"),
-        (httpx.ReadTimeout("slow"), "firewall or proxy"),
-        (httpx.Response(200, text="<html>log in</html>"), "log-in page"),
-        (httpx.Response(403, text="forbidden"), "another server than the venue"),
-        (httpx.Response(200, json={"code": 40006, "message": "not here"}), "does not serve this location"),
-        (httpx.Response(200, json={"code": 40280, "message": "halted"}), "Try again later"),
-    ],
-)
-def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) -> None:
-    found = findings(Answers(product_meta=answer))
-    assert found["reachable"].state == "fail"
-    assert advice in found["reachable"].advice
-
-
-@pytest.mark.parametrize("environment", ["testnet", "mainnet"])
-@pytest.mark.parametrize("second", [True, False])
-def test_the_second_published_address_is_tried(environment: str, second: bool) -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if second and request.url.host.startswith("api10"):
-            return enveloped(0, "success", META)
-        raise httpx.ConnectError("no route", request=request)
-
-    found = findings(answer, environment=environment)
-    assert found["reachable"].state == "fail"
-    assert found["address"].state == ("warn" if second else "note")
-    assert ("TOOLKIT_BASE_URL=https://api10" in found["address"].advice) == second
-
-
-@pytest.mark.parametrize(
-    ("now", "state"), [(NOW + 500, "ok"), (NOW - 5_000, "warn"), (NOW + 5_000, "warn"), (NOW - 40_000, "fail")]
-)
-def test_a_clock_that_is_off_is_told(now: int, state: str) -> None:
-    found = findings(Answers(product_meta=META), clock=Clock(now))["clock"]
-    assert found.state == state
-    assert (state == "ok") == ("NTP" not in found.advice)
-
-
-def test_a_venue_without_time_or_products() -> None:
-    empty = Answers(product_meta={"perpProducts": []})
-    empty.headers = {}
-    found = findings(empty)
-    assert found["clock"].state == "note"
-    assert found["products"].state == "warn"
-    assert "lists no products" in found["products"].text
-
-
-def test_a_broken_product_row_is_told_and_the_others_work() -> None:
-    found = list(
-        doctor.examine(session(Answers(product_meta={**META, "perpProducts": [*META["perpProducts"], {}]})), {})
-    )
-    states = [finding.state for finding in found if finding.name == "products"]
-    assert states == ["warn", "ok"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "state", "words"),
-    [
-        ([], "fail", "not approved by any account"),
-        ([{"status": 2}], "fail", "was revoked"),
-        ([{"status": 1, "agentName": "bot", "expiresAt": NOW - 1}], "fail", "ended 2025-12-31 23:59 UTC"),
-        ([{"status": 1, "agentName": "bot", "expiresAt": NOW + 60_000}], "warn", "in less than a day"),
-        ([{"status": 1, "agentName": "bot", "expiresAt": NOW + 9 * doctor.DAY_MS}], "ok", "until 2026-01-10"),
-        ([{"status": 1, "agentName": "bot"}], "ok", "approved as 'bot'"),
-    ],
-)
-def test_the_agent_is_looked_at(rows: list[dict[str, Any]], state: str, words: str) -> None:
-    found = findings(Answers(product_meta=META, agent=rows))["agent"]
-    assert (found.state, words in found.text) == (state, True)
-    assert state == "ok" or "approve_agent" in found.advice
-
-
-def test_an_account_without_funds_is_told_where_they_come_from() -> None:
-    wallet = [{"equity": "0"}]
-    assert "faucet_claim" in findings(Answers(product_meta=META, wallet=wallet))["account"].advice
-    assert (
-        "deposit at least 10 USDC"
-        in findings(Answers(product_meta=META, wallet=wallet), environment="mainnet")["account"].advice
-    )
-    found = findings(Answers(product_meta=META, wallet=[{"equity": "12.5"}]))["account"]
-    assert (found.state, found.text) == ("ok", f"{MASTER} has an equity of 12.50 USDC")
-
-
-def test_a_proxy_is_shown_without_its_password() -> None:
-    found = findings(Answers(product_meta=META), {"HTTPS_PROXY": "http://me:secret@proxy.example:3128"})["proxy"]
-    assert found.text == "HTTPS_PROXY sends requests through http://proxy.example:3128"
+        assert f"ok    feed         {served.environment.ws_url}" in capsys.readouterr().out
 
 
 def test_keys_are_looked_for_and_never_shown(
@@ -231,35 +135,19 @@ def test_the_agents_key_file_is_read_with_a_password_that_is_asked_for(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process without a terminal is begun otherwise there")
-@pytest.mark.parametrize("piped", ["", "words\n"])
 def test_without_a_terminal_no_password_is_asked_for_and_the_advice_is_a_variable(
-    piped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import eth_keyfile.keyfile as keyfile
 
     monkeypatch.setattr(keyfile, "get_default_work_factor_for_kdf", lambda kdf: 2)
     toolkit.Wallet.create().save_keyfile(tmp_path / "agent.json", "words")
     command = [sys.executable, "-m", "toolkit", "doctor", "--base-url", "http://127.0.0.1:1"]
-    options: dict[str, Any] = {"input": piped, "text": True, "capture_output": True, "timeout": 100}
+    options: dict[str, Any] = {"input": "words\n", "text": True, "capture_output": True, "timeout": 100}
     done = subprocess.run([*command, "--keyfile", str(tmp_path / "agent.json")], start_new_session=True, **options)
     assert "there is no terminal" in done.stdout
     assert "TOOLKIT_AGENT_KEY" in done.stdout
     assert done.stderr == ""
-
-
-def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    version = importlib.metadata.version
-
-    def without(name: str) -> str:
-        if name in doctor.OPTIONAL:
-            raise importlib.metadata.PackageNotFoundError(name)
-        return version(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", without)
-    found = {finding.name: finding for finding in doctor.versions()}
-    assert found["extras"].state == "note"
-    assert 'pip install "afx-toolkit[data,notebook]"' in found["extras"].advice
-    assert "packages" not in found
 
 
 @pytest.mark.parametrize(
@@ -283,19 +171,6 @@ def test_a_wrong_address_is_explained(
     text = capsys.readouterr().out
     assert f"FAIL  {name}" in text
     assert any(f"{name}: " in line and words in line for line in text.splitlines()), text
-
-
-def test_the_feed_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    with LocalVenue(market=False) as venue, venue.serve(0) as served:
-        main(["doctor", "--base-url", served.base_url])
-        assert f"ok    feed         {served.environment.ws_url}" in capsys.readouterr().out
-
-
-def test_a_masters_key_in_place_of_the_agents_is_noticed() -> None:
-    found = findings(Answers(product_meta=META, agent=[], wallet=[{"equity": "250.5"}]))["agent"]
-    assert found.state == "fail"
-    assert "has 250.50 USDC, so this seems" in found.text
-    assert "TOOLKIT_MASTER_KEY" in found.advice
 
 
 def test_a_folder_that_can_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

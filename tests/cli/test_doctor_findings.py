@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -15,12 +14,10 @@ import toolkit
 from tests.cli.test_doctor import AGENT, Answers
 from tests.client.fake import AGENT_KEY, BTC, MASTER, MASTER_KEY, META, NOW, Clock, session
 from toolkit import errors
-from toolkit.__main__ import build_parser, main
+from toolkit.__main__ import main
 from toolkit.cli import doctor
 from toolkit.cli.doctor import Finding
 from toolkit.extras import install_line
-from toolkit.protocol.reads.door import seen
-from toolkit.protocol.reads.info.accounts import AccountAgent
 
 FUNDED: dict[str, Any] = {"product_meta": META, "wallet": [{"equity": "12.5"}, {"equity": "1000"}]}
 ACTIVE = {"status": 1, "agentName": "bot", "masterAddress": MASTER, "expiresAt": NOW + 9 * doctor.DAY_MS}
@@ -87,24 +84,28 @@ def test_a_proxy_is_named_only_where_requests_leave_this_machine(name: str) -> N
     assert "proxy" not in [one.name for one in here]
 
 
-BLOCKED = "try again. If it fails again, a firewall or proxy blocks the connection, or the venue is down"
-NOT_SENT = "check address and network. Behind a proxy set HTTPS_PROXY. Start a local venue: python -m toolkit venue"
 OTHER = "another server than the venue answers: a proxy, a log-in page or a wrong address. Open it in a browser"
-UNREACHABLE = [
-    (errors.NotSent("x WRONG_VERSION_NUMBER"),
-     "the address begins with https, and the server speaks http: write http:// instead"),
-    (errors.ExchangeError("x", code=404), "the address has a path: give it without, like http://127.0.0.1:8645"),
-    (errors.NotSent("refused"), NOT_SENT),
-    (errors.TimedOut("x"), BLOCKED),
-    (errors.Disconnected("x"), BLOCKED),
-    (errors.BadAnswer("x"), OTHER),
-    (errors.ExchangeError("x", code=500), "the venue refused a public query. Try again later"),
+
+
+REFUSED = "the venue refused a public query. Try again later"
+UNREACHABLE: list[tuple[Any, str]] = [
+    (httpx.ConnectError("no route"),
+     "check address and network. Behind a proxy set HTTPS_PROXY. Start a local venue: python -m toolkit venue"),
+    (httpx.ReadTimeout("slow"),
+     "try again. If it fails again, a firewall or proxy blocks the connection, or the venue is down"),
+    *((httpx.Response(status, text="<html>log in</html>"),
+       "another server than the venue answers: a proxy, a log-in page or a wrong address. Open it in a browser")
+      for status in (200, 403)),
+    (httpx.Response(200, json={"code": 40006, "message": "not here"}),
+     "the venue does not serve this location. The local venue works anywhere"),
+    (httpx.Response(200, json={"code": 40280, "message": "halted"}), REFUSED),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "advice"), UNREACHABLE, ids=[str(error) for error, _ in UNREACHABLE])
-def test_each_kind_of_failure_has_its_advice(error: Exception, advice: str) -> None:
-    assert doctor._unreachable(error) == advice
+@pytest.mark.parametrize(("answer", "advice"), UNREACHABLE)
+def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) -> None:
+    found, _ = examined(Answers(product_meta=answer))
+    assert (found[0].name, found[0].state, found[0].advice) == ("reachable", "fail", advice)
 
 
 def test_a_venue_that_does_not_answer_ends_the_examination() -> None:
@@ -136,24 +137,27 @@ NTP = "set this machine's clock by the network (NTP): orders carry times, and la
 
 
 @pytest.mark.parametrize(
-    ("skew", "local", "state", "advice"),
+    ("skew", "local", "state"),
     [
-        (0, False, "ok", ""), (1_999, False, "ok", ""), (-1_999, True, "ok", ""), (2_000, False, "warn", NTP),
-        (-2_000, False, "warn", NTP), (29_999, False, "warn", NTP), (30_000, False, "fail", NTP),
-        (-30_000, False, "fail", NTP), (2_000, True, "note", ""), (-90_000, True, "note", ""),
+        (0, False, "ok"), (1_999, False, "ok"), (-1_999, True, "ok"), (2_000, False, "warn"), (-2_000, False, "warn"),
+        (29_999, False, "warn"), (30_000, False, "fail"), (-30_000, False, "fail"), (2_000, True, "note"),
+        (-90_000, True, "note"),
     ],
 )  # fmt: skip
-def test_a_clock_is_judged_by_its_distance(skew: int, local: bool, state: str, advice: str) -> None:
-    words = doctor.describe_clock_skew(skew)
+def test_a_clock_is_judged_by_its_distance(skew: int, local: bool, state: str) -> None:
+    where = {"environment": "local", "base_url": "http://127.0.0.1:9"} if local else {}
+    found, _ = examined(Answers(**FUNDED), clock=Clock(NOW + skew), **where)
+    words, advice = doctor.describe_clock_skew(skew), "" if state in ("ok", "note") else NTP
     if state == "note":
         words = "at the venue it is 2026-01-01 00:00:00 UTC. Sessions follow its time"
-    assert doctor._clock(NOW, skew, local) == Finding("clock", state, words, advice)
+    assert found[0] == Finding("clock", state, words, advice)
 
 
-@pytest.mark.parametrize(("theirs", "skew"), [(None, 5), (NOW, None), (None, None)])
-def test_answers_without_a_time_leave_the_clock_unknown(theirs: int | None, skew: int | None) -> None:
+def test_answers_without_a_time_leave_the_clock_unknown() -> None:
+    venue = Answers(**FUNDED)
+    venue.headers = {}
     text = "the venue's answers carry no time, so this clock can't be compared"
-    assert doctor._clock(theirs, skew, False) == Finding("clock", "note", text)
+    assert examined(venue)[0][0] == Finding("clock", "note", text)
 
 
 def test_products_are_counted_and_the_first_eight_named() -> None:
@@ -169,15 +173,6 @@ def test_products_are_counted_and_the_first_eight_named() -> None:
     assert (found[1].name, found[1].state) == ("products", "warn")
     assert found[1].advice == "the other products work. Report it to the venue"
     assert found[2] == LISTED
-
-
-def test_the_time_of_a_served_local_venue_may_differ() -> None:
-    far = Answers(**FUNDED)
-    far.headers = {"x-venue-time": str(NOW - 60_000)}
-    for environment, state in (("local", "note"), ("testnet", "fail")):
-        where = {"base_url": "http://127.0.0.1:9"} if environment == "local" else {}
-        found, _ = examined(far, environment=environment, clock=Clock(NOW), **where)
-        assert found[0].state == state
 
 
 DAY = doctor.DAY_MS
@@ -206,17 +201,16 @@ def test_an_approval_is_reported_with_its_name_its_master_and_its_end(
 @pytest.mark.parametrize(
     ("left_ms", "state", "text"),
     [
-        (-1, "fail", f"{BY}, but that ended 2025-12-31 23:59 UTC"),
-        (0, "warn", f"{BY} until 2026-01-01 00:00 UTC, in less than a day"),
-        (DAY - 1, "warn", f"{BY} until 2026-01-01 23:59 UTC, in less than a day"),
-        (DAY, "ok", f"{BY} until 2026-01-02 00:00 UTC"),
+        (-60_000, "fail", f"{BY}, but that ended 2025-12-31 23:59 UTC"),
+        (60_000, "warn", f"{BY} until 2026-01-01 00:01 UTC, in less than a day"),
+        (DAY - 60_000, "warn", f"{BY} until 2026-01-01 23:59 UTC, in less than a day"),
+        (DAY + 60_000, "ok", f"{BY} until 2026-01-02 00:01 UTC"),
     ],
 )
 def test_an_approval_that_ends_within_a_day_is_a_warning(left_ms: int, state: str, text: str) -> None:
-    at: Any = SimpleNamespace(_runtime=SimpleNamespace(now=lambda: NOW), wallet=None)
-    row = seen(AccountAgent, {**ACTIVE, "expiresAt": str(NOW + left_ms)})
-    assert row is not None
-    assert doctor._approval(at, row) == Finding("agent", state, text, "" if state == "ok" else WITH_MASTER)
+    rows = [{**ACTIVE, "expiresAt": NOW + left_ms}]
+    found, _ = examined(Answers(**FUNDED, agent=rows), clock=Clock(NOW))
+    assert found[2] == Finding("agent", state, text, "" if state == "ok" else WITH_MASTER)
 
 
 def test_a_master_key_in_the_session_approves_without_another_one() -> None:
@@ -347,13 +341,6 @@ def test_missing_packages_are_a_failure_and_missing_extras_a_note(monkeypatch: p
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("version", "numbers"), [("1.2.3", (1, 2, 3)), ("10.0", (10, 0)), ("3.8.0rc1", (3, 8, 0)), ("2", (2,))]
-)
-def test_a_version_is_compared_by_its_first_three_numbers(version: str, numbers: tuple[int, ...]) -> None:
-    assert doctor._numbers(version) == numbers
-
-
 REQUIRED = [
     "alpha>=2.1", "beta>=1.0; extra == 'data'", "gamma>=1; python_version < '3.0'", "delta>=1; python_version >= '3.0'",
     "epsilon==5", "zeta>=9; extra == 'test'", "eta>=9; extra == 'docs'", "missing>=1", "matplotlib>=3; extra == 'lab'",
@@ -398,7 +385,10 @@ def test_findings_are_a_list_and_the_steps_are_numbered(
     broken: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     states = [one for one in STATES if broken or one.state != "fail"]
-    monkeypatch.setattr(doctor, "_look", lambda args: iter(states))
+    monkeypatch.setattr(doctor, "versions", lambda: iter(states[:-1]))
+    monkeypatch.setattr(doctor, "folders", lambda: iter(()))
+    monkeypatch.setattr(doctor, "keys", lambda *given: (None, states[-1]))
+    monkeypatch.setattr(doctor, "examine", lambda *given: iter(()))
     assert main(["doctor"]) == (1 if broken else 0)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -412,93 +402,3 @@ def test_findings_are_a_list_and_the_steps_are_numbered(
         "  1. longer-name: do this",
         "  2. d: do that" if broken else f"  2. {READY}",
     ]
-
-
-def test_findings_and_steps_are_60_wide_in_a_narrow_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
-    monkeypatch.setattr(doctor, "_look", lambda args: iter([Finding("a", "warn", "x " * 60, "y " * 60)]))
-    assert main(["doctor"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    widths = [[len(line) for line in lines if mark in line] for mark in ("x x", "y y")]
-    assert [max(each) for each in widths] == [60, 60]
-    assert max(map(len, lines[-2:])) <= 60
-
-
-@pytest.mark.parametrize("reached", [True, False])
-def test_the_feed_follows_only_where_the_venue_was_reached(reached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def examine(session: Any, variables: Any) -> Any:
-        assert session.environment.name == "testnet"
-        yield Finding("reachable", "ok", "x")
-        return reached
-
-    monkeypatch.setattr(doctor, "versions", lambda: [Finding("versions", "ok", "x")])
-    monkeypatch.setattr(doctor, "examine", examine)
-    monkeypatch.setattr(doctor, "feed", lambda session, timeout: Finding("feed", "ok", f"{timeout}"))
-    words = ["doctor", "--timeout", "2", "--env", "testnet"]
-    names = ["versions", "keys", "reachable"]
-    found = list(doctor._look(build_parser("doctor").parse_args(words)))
-    assert [one.name for one in found] == [*names, *(["feed"] if reached else [])]
-    assert [one.text for one in found[3:]] == (["2.0"] if reached else [])
-
-
-def test_wrong_arguments_of_the_environment_end_the_look() -> None:
-    *_, last = doctor._look(build_parser("doctor").parse_args(["doctor", "--base-url", "nowhere"]))
-    assert (last.name, last.state, last.advice) == ("environment", "fail", "correct the arguments above")
-
-
-@pytest.mark.parametrize("how", ["keyfile", "keyring", "variables"])
-def test_keys_come_from_the_file_the_keyring_or_the_variables(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    none = (None, Finding("keys", "note", ""))
-    monkeypatch.setattr(doctor, "kept_key", lambda *given: seen.append(("kept", *given)) or none)
-    monkeypatch.setattr(doctor, "keys", lambda *given: seen.append(("keys", *given[:3])) or none)
-    monkeypatch.setattr(doctor, "examine", lambda *given: iter(()))
-    given = {"keyfile": ["--keyfile", "k"], "keyring": ["--keyring", "r"], "variables": ["--agent-key-env", "A"]}[how]
-    list(doctor._look(build_parser("doctor").parse_args(["doctor", *given, "--account", MASTER, "--env", "testnet"])))
-    wanted = {
-        "keyfile": ("kept", Path("k"), None, MASTER), "keyring": ("kept", None, "r", MASTER),
-        "variables": ("keys", "A", "TOOLKIT_MASTER_KEY", MASTER),
-    }  # fmt: skip
-    assert seen == [wanted[how]]
-
-
-class Book:
-    """An order book that has one update."""
-
-    updates = 1
-
-    def __enter__(self) -> Book:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def wait(self, check: Any, timeout: float) -> None:
-        assert check(self)
-        assert timeout == 2.5
-
-
-@pytest.mark.parametrize("listed", [True, False])
-def test_the_feed_is_tried_with_the_first_product(listed: bool) -> None:
-    def order_book(symbol: str, depth: int) -> Book:
-        assert (symbol, depth) == ("ONE", 5)
-        return Book()
-
-    products = SimpleNamespace(index=["ONE", "TWO"] if listed else [])
-    fake: Any = SimpleNamespace(_local=None, environment=SimpleNamespace(ws_url="ws://x"), products=lambda: products)
-    fake.stream = SimpleNamespace(order_book=order_book)
-    nothing = Finding("feed", "note", "nothing is listed, so there is nothing to follow")
-    assert doctor.feed(fake, 2.5) == (Finding("feed", "ok", "ws://x") if listed else nothing)
-    fake._local = 1
-    assert doctor.feed(fake, 2.5) == (Finding("feed", "ok", "in this process") if listed else nothing)
-
-    def slow() -> Any:
-        raise errors.TimedOut("slow")
-
-    fake._local, fake.products = None, slow
-    assert doctor.feed(fake, 2.5) == Finding(
-        "feed", "fail", "ws://x: slow",
-        "compare the feed's address: --ws-url, or TOOLKIT_WS_URL. At a local venue it follows from --base-url",
-    )  # fmt: skip

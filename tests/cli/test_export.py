@@ -50,6 +50,7 @@ def exported(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return html
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_last_state_of_each_panel_with_its_time(
     saved: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_page_shows_the_last_state_of_each_panel_with_its_time(
         assert name in html
 
 
+@pytest.mark.slow
 def test_without_the_state_of_widgets_it_shows_them_as_they_were_displayed(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import toolkit
 from toolkit.__main__ import main
 from toolkit.cli import quickstart
 from toolkit.errors import MissingPackage
@@ -22,6 +21,7 @@ STEPS = ("faucetClaim accepted", "approveAgent accepted", "BTCUSDC", "placeOrder
          "LONG", "Close it", "FUNDING", "REALIZED_PNL", "equity")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_first_trade_in_a_fresh_process_takes_less_than_ten_seconds(tmp_path: Path) -> None:
     before = os.times()
     words = [sys.executable, "-W", "error", "-m", "toolkit", "quickstart"]
@@ -37,14 +37,6 @@ def test_the_first_trade_in_a_fresh_process_takes_less_than_ten_seconds(tmp_path
         last = done.stdout.find(step, last + 1)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert (tmp_path / "quickstart-equity.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_same_seed_tells_the_same_story(capsys: pytest.CaptureFixture[str]) -> None:
-    stories = []
-    for seed in ("7", "7", "8"):
-        assert main(["quickstart", "--seed", seed, "--no-plot"]) == 0
-        stories.append(capsys.readouterr().out)
-    assert stories[0] == stories[1] != stories[2]
 
 
 def test_a_seed_gives_the_whole_text_of_the_first_trade(
@@ -97,6 +89,19 @@ def test_without_matplotlib_it_says_what_to_install(
     assert capsys.readouterr().out.endswith("   The equity is not drawn: matplotlib is not installed\n")
 
 
+def test_the_keys_follow_from_the_seed() -> None:
+    found = [quickstart.throwaway_wallet(seed) for seed in (7, 7, 8)]
+    assert found[0].master == found[1].master == "0x539eFEe65E918E634c5E98048A882Cc8992D569D"
+    assert found[0].agent == found[1].agent == "0xf5C9bD7cBfe193a919df3a9B34Bb9b76ab74b7a9"
+    assert len({wallet.master for wallet in found} | {wallet.agent for wallet in found}) == 4
+
+
+@pytest.mark.slow
+def test_a_figure_that_can_not_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quickstart", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 1
+    assert "could not be written" in capsys.readouterr().out
+
+
 def test_a_table_has_as_many_decimals_as_its_longest_number_needs(capsys: pytest.CaptureFixture[str]) -> None:
     times = pd.to_datetime([0, 86_400_000], unit="ms", utc=True)
     frame = pd.DataFrame({"a_b": [1234.5, None], "n": [1, 20], "t": times, "w": ["x", None], "tiny": [1e-7, 2.25]})
@@ -108,24 +113,3 @@ def test_a_table_has_as_many_decimals_as_its_longest_number_needs(capsys: pytest
         "   1,234.5   1  1970-01-01 00:00  x  0.00\n"
         "            20  1970-01-02 00:00     2.25\n"
     )
-
-
-@pytest.mark.parametrize(("made", "words"), [(1.25, "made 1.25"), (0.0, "made 0.00"), (-0.5, "lost 0.50")])
-def test_the_result_of_the_trade_is_said_with_its_sign(
-    made: float, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with toolkit.connect(clock="manual") as session:
-        quickstart._account(session, pd.Series([500.0, 400.0, 500.0 + made]))
-    assert capsys.readouterr().out.endswith(f"   The trade {words} USDC, fees and funding included.\n")
-
-
-def test_the_keys_follow_from_the_seed() -> None:
-    found = [quickstart.throwaway_wallet(seed) for seed in (7, 7, 8)]
-    assert found[0].master == found[1].master == "0x539eFEe65E918E634c5E98048A882Cc8992D569D"
-    assert found[0].agent == found[1].agent == "0xf5C9bD7cBfe193a919df3a9B34Bb9b76ab74b7a9"
-    assert len({wallet.master for wallet in found} | {wallet.agent for wallet in found}) == 4
-
-
-def test_a_figure_that_can_not_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["quickstart", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 1
-    assert "could not be written" in capsys.readouterr().out

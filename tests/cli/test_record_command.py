@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import toolkit
 from toolkit.__main__ import main
-from toolkit.connecting import NOBODY
 from toolkit.research import data
 from toolkit.research.data.event_array import Kind
 from toolkit.venue.local import LocalVenue
@@ -41,6 +39,7 @@ def recorded_until(url: str, out: Path, rows: int, number: int) -> None:
             assert "stopped: " in process.stdout.read()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_killed_recording_loses_nothing_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "tape"
@@ -65,27 +64,3 @@ def test_a_killed_recording_loses_nothing_and_goes_on(tmp_path: Path) -> None:
 def test_a_venue_that_is_not_there_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["record", "http://127.0.0.1:9", "--out", str(tmp_path / "x")]) == 2
     assert capsys.readouterr().err.startswith("toolkit record: ")
-
-
-def test_a_served_venue_follows_another_one() -> None:
-    with LocalVenue(speed=60) as venue, venue.serve() as served:
-        line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--follow", served.base_url]
-        with subprocess.Popen(
-            [*line, "--symbols", "BTCUSDC"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            lines = []
-            for text in process.stdout:
-                lines.append(text.rstrip())
-                if text == "ready\n":
-                    break
-            address = next(re.search(r"http://127\.0\.0\.1:\d+", one) for one in lines if "Exchange" in one)
-            assert address is not None
-            with toolkit.connect(base_url=address[0], account=NOBODY) as session:
-                assert session.products().index.tolist() == ["BTCUSDC"]
-                book = session.stream.order_book("BTCUSDC", depth=5)
-                book.wait(timeout=20)
-                assert len(book.frame())
-            process.terminate()
-            process.wait(timeout=30)
-    assert f"following {served.base_url}: BTCUSDC" in lines

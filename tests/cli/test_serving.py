@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,7 @@ import httpx
 import pytest
 
 import toolkit
+from toolkit import following
 from toolkit.__main__ import build_parser, main
 from toolkit.cli import record, venue
 from toolkit.connecting import NOBODY
@@ -43,12 +45,21 @@ class Look(venue.StopSignals):
         self.look()
 
 
-def served(words: list[str], look: Callable[[], None], module: Any = venue) -> Look:
+def served(words: list[str], look: Callable[[], None], command: str = "venue") -> Look:
     """Serve with these arguments, and look while it is served."""
-    command = module.__name__.rpartition(".")[2]
     stop = Look(look)
-    module._serve(build_parser(command).parse_args([command, *words]), stop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(venue, "StopSignals", lambda: stop)
+        assert main([command, *words]) == 0
     return stop
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the sentence with which a command that can't be started ends."""
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert "ready" not in captured.out
+    return captured.err
 
 
 def accounts_of(count: int, balance: str = "10000", keys: bool = False) -> str:
@@ -99,15 +110,8 @@ def test_a_program_that_reads_through_a_pipe_sees_ready_while_it_is_served(
     pipe = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8"))
     seen: list[bytes] = []
-    served(words[1:], lambda: seen.append(pipe.getvalue()), venue if words[0] == "venue" else classes)
+    served(words[1:], lambda: seen.append(pipe.getvalue()), words[0])
     assert seen[0].endswith(b"ready\n")
-
-
-def test_nothing_is_called_ready_after_a_signal_came(capsys: pytest.CaptureFixture[str]) -> None:
-    stop = Look(lambda: None)
-    stop.event.set()
-    venue._serve(build_parser("venue").parse_args(["venue", *QUIET]), stop)
-    assert "ready" not in capsys.readouterr().out
 
 
 def test_own_words_are_not_printed_unless_keys_are_and_stand_in_the_keys_file(
@@ -132,27 +136,6 @@ def test_own_words_are_not_printed_unless_keys_are_and_stand_in_the_keys_file(
     assert development.MNEMONIC not in text
 
 
-@pytest.mark.parametrize("keep", [["--keys-file", "k"], ["--print-keys"]])
-def test_random_words_need_a_place_that_keeps_them(keep: list[str]) -> None:
-    read = build_parser("venue").parse_args
-    with pytest.raises(InputError, match="makes keys that would be lost") as caught:
-        venue._mnemonic(read(["venue", "--mnemonic", "random"]))
-    assert (caught.value.field, caught.value.rule) == ("mnemonic", "kept")
-    made = {venue._mnemonic(read(["venue", "--mnemonic", "random", *keep])) for _ in range(2)}
-    assert len(made) == 2
-    assert all(development.check_mnemonic(words) == words for words in made)
-
-
-def test_the_words_are_the_arguments_then_the_variables_then_the_public_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, theirs = development.new_mnemonic(), development.new_mnemonic()
-    read = build_parser("venue").parse_args
-    monkeypatch.delenv("TOOLKIT_MNEMONIC", raising=False)
-    assert venue._mnemonic(read(["venue"])) == development.MNEMONIC
-    monkeypatch.setenv("TOOLKIT_MNEMONIC", theirs)
-    assert venue._mnemonic(read(["venue"])) == theirs
-    assert venue._mnemonic(read(["venue", "--mnemonic", mine])) == mine
-
-
 @pytest.mark.parametrize("control", [False, True])
 def test_a_journal_keeps_the_token_of_its_controls_beside_it_while_it_is_served(
     control: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -162,7 +145,7 @@ def test_a_journal_keeps_the_token_of_its_controls_beside_it_while_it_is_served(
     token = Path(f"{path}.token")
 
     def look() -> None:
-        text = capsys.readouterr().out
+        text = capsys.readouterr().out.removeprefix("stopped\n")  # of the first time
         seen.append(text)
         address = next(line.split()[-1] for line in text.splitlines() if line.startswith("Exchange"))
         assert token.exists() == control
@@ -217,83 +200,131 @@ def test_faults_checks_and_interventions_are_those_of_the_arguments(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made: list[LocalVenue] = []
-    make = venue._venue
-    monkeypatch.setattr(venue, "_venue", lambda *args: made.append(make(*args)) or made[-1])
+    monkeypatch.setattr(venue, "LocalVenue", lambda **given: made.append(LocalVenue(**given)) or made[-1])
     served([*QUIET, "--fault", "refuse count=2", "--check", "--accounts", "0"], lambda: None)
     assert capsys.readouterr().out.startswith("fault <Fault refuse count=2, struck 0>\nExchange and Info API")
     served([*QUIET, "--accounts", "0"], lambda: None)
     assert [one.host.check for one in made] == [True, False]
 
 
-OPTIONS = [
+OWN = development.new_mnemonic()
+OPTIONS: list[tuple[list[str], dict[str, Any]]] = [
     ([], {"seed": 7, "market": "usual", "clock": "real", "speed": 1.0, "start": None, "balance": "10000",
           "settle_delay": "0ms", "journal": None, "sync": "full", "recover": False,
-          "mnemonic": "words", "idle": "simulate", "accounts": 10}),
+          "mnemonic": development.MNEMONIC, "idle": "simulate", "accounts": 10}),
     (["--seed", "1", "--market", "calm", "--clock", "manual", "--start", "5", "--balance", "3", "--settle-delay", "1s",
       "--journal", "j", "--sync", "os", "--recover", "--catch-up", "skip", "--accounts", "4"],
      {"seed": 1, "market": "calm", "clock": "manual", "speed": 1.0, "start": 5, "balance": "3", "settle_delay": "1s",
-      "journal": "j", "sync": "os", "recover": True, "mnemonic": "words", "idle": "skip",
+      "journal": "j", "sync": "os", "recover": True, "idle": "skip",
       "accounts": 4}),
-    (["--no-market", "--speed", "2", "--allow-remote"], {"market": None, "speed": 2.0, "accounts": 10}),
+    # Accounts that anyone can sign for are not served to other machines unless they are asked for.
+    (["--no-market", "--speed", "2", "--allow-remote"], {"market": None, "speed": 2.0, "accounts": 0}),
+    (["--allow-remote", "--accounts", "3"], {"accounts": 3}),
+    (["--allow-remote", "--mnemonic", OWN], {"mnemonic": OWN, "accounts": 10}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "wanted"), OPTIONS, ids=["none", "many", "remote"])
+@pytest.mark.parametrize(("words", "wanted"), OPTIONS, ids=["none", "many", "remote", "named", "own keys"])
 def test_a_venue_is_made_of_the_arguments(
     words: list[str], wanted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[dict[str, Any]] = []
-    monkeypatch.setattr(venue, "LocalVenue", lambda **given: made.append(given) or SimpleNamespace())
-    venue._venue(build_parser("venue").parse_args(["venue", *words]), "words")
+
+    def keep(**given: Any) -> Any:
+        made.append(given)
+        raise ToolkitError("enough")
+
+    monkeypatch.setattr(venue, "LocalVenue", keep)
+    monkeypatch.delenv("TOOLKIT_MNEMONIC", raising=False)
+    assert main(["venue", *words]) == 2
     [given] = made
     assert {name: given[name] for name in wanted} == wanted
     assert len(given) == 13
 
 
-@pytest.mark.parametrize(
-    ("words", "public", "count"),
-    [(["--allow-remote"], True, 0), (["--allow-remote", "--accounts", "3"], True, 3), ([], True, 10),
-     (["--allow-remote"], False, 10)],
-)  # fmt: skip
-def test_accounts_that_anyone_can_sign_for_are_not_served_to_others_unless_they_are_asked_for(
-    words: list[str], public: bool, count: int
-) -> None:
-    mnemonic = development.MNEMONIC if public else development.new_mnemonic()
-    with venue._venue(build_parser("venue").parse_args(["venue", *QUIET, *words]), mnemonic) as made:
-        assert len(made.host.masters) == count
-
-
-@pytest.mark.parametrize("wrong", [["--clock", "manual"], ["--speed", "2"], ["--start", "5"]])
-def test_a_venue_that_follows_has_no_clock_of_its_own(wrong: list[str]) -> None:
-    args = build_parser("venue").parse_args(["venue", "--follow", "http://127.0.0.1:9", *wrong])
-    with pytest.raises(InputError, match="--follow takes its time from the real clock: leave out"):
-        venue._following(args, {})
+def test_a_venue_that_follows_has_no_clock_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in (["--clock", "manual"], ["--speed", "2"], ["--start", "5"]):
+        said = refused(["venue", "--follow", "http://127.0.0.1:9", *wrong], capsys)
+        assert "--follow takes its time from the real clock: leave out --clock, --speed and --start" in said
 
 
 def test_a_venue_follows_the_products_of_another_one_and_prints_the_state_of_its_feed(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen: list[Any] = []
+    made: list[tuple[dict[str, Any], LocalVenue]] = []
+    follow = following.follow
 
-    def follow(session: Any, **given: Any) -> Any:
-        seen.append((session, given))
-        return SimpleNamespace(following=SimpleNamespace(symbols=("BTCUSDC", "ETHUSDC"), on_change=None))
+    def keep(session: Any, **given: Any) -> LocalVenue:
+        assert session.wallet is None
+        made.append((given, follow(session, **given)))
+        return made[-1][1]
 
-    monkeypatch.setattr("toolkit.following.follow", follow)
-    monkeypatch.setattr(venue, "open_session", lambda url: f"session of {url}")
-    pipe = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8"))
-    args = build_parser("venue").parse_args(["venue", "--follow", "u", "--symbols", "A", "--when-stale", "continue"])
-    made = venue._venue(args, "words")
-    [(session, given)] = seen
-    assert session == "session of u"
+    monkeypatch.setattr(following, "follow", keep)
+    monkeypatch.delenv("TOOLKIT_MNEMONIC", raising=False)
+    texts: list[str] = []
+
+    def look() -> None:
+        texts.append(capsys.readouterr().out)
+        address = next(line.split()[-1] for line in texts[-1].splitlines() if line.startswith("Exchange"))
+        with toolkit.connect(base_url=address, account=NOBODY) as session:
+            assert session.products().index.tolist() == ["BTCUSDC"]
+            book = session.stream.order_book("BTCUSDC", depth=5)
+            book.wait(timeout=20)
+            assert len(book.frame())
+        [(_, venue)] = made
+        assert venue.following is not None
+        assert venue.following.on_change is not None
+        venue.following.on_change("lost")
+        texts.append(capsys.readouterr().out)
+
+    with LocalVenue(speed=60) as other, other.serve() as place:
+        served(["--port", "0", "--follow", place.base_url, "--symbols", "BTCUSDC", "--when-stale", "continue"], look)
+    [(given, _)] = made
     assert given == {
-        "symbols": ["A"], "when_stale": "continue", "balance": "10000", "settle_delay": "0ms", "journal": None,
-        "sync": "full", "recover": False, "mnemonic": "words", "idle": "simulate", "accounts": 10,
+        "symbols": ["BTCUSDC"], "when_stale": "continue", "balance": "10000", "settle_delay": "0ms", "journal": None,
+        "sync": "full", "recover": False, "mnemonic": development.MNEMONIC, "idle": "simulate", "accounts": 10,
     }  # fmt: skip
-    assert pipe.getvalue() == b"following u: BTCUSDC, ETHUSDC\n"
-    made.following.on_change("lost")  # type: ignore[union-attr]
-    assert pipe.getvalue() == b"following u: BTCUSDC, ETHUSDC\nfeed of u: lost\n"
+    assert texts[0].startswith(f"following {place.base_url}: BTCUSDC\n")
+    assert f"feed of {place.base_url}: lost\n" in texts[1]
+
+
+def test_a_damaged_journal_is_named_and_recovered_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "j"
+    with LocalVenue(clock="manual", market=False, accounts=2, journal=path):
+        pass
+    base = sqlite3.connect(path)
+    with base:
+        base.execute("DELETE FROM entries WHERE n = 2")
+    base.close()
+    words = [*QUIET, "--accounts", "2", "--journal", str(path)]
+    said = refused(["venue", *words], capsys)
+    assert "its end is missing. 1 entries from its beginning are intact" in said
+    assert "--recover" in said
+    served([*words, "--recover"], lambda: None)
+    assert f"journal {path}: 1 entries, seed 7" in capsys.readouterr().out
+    assert path.with_name("j.damaged").exists()
+
+
+def test_other_machines_find_no_account_whose_keys_are_public_unless_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=2, journal=tmp_path / "j"):
+        pass
+    remote = [*QUIET, "--host", "0.0.0.0", "--allow-remote"]
+    found: list[Any] = []
+
+    def look() -> None:
+        address = next(line.split()[-1] for line in capsys.readouterr().out.splitlines() if "Exchange" in line)
+        found.append(httpx.get(f"{address}/accounts").json()["data"])
+        assert httpx.get(f"{address}/control").status_code == 401
+
+    served([*remote, "--control"], look)
+    served([*remote, "--accounts", "1"], look)
+    assert [[row["public"] for row in rows] for rows in found] == [[], [True]]
+    said = refused(["venue", *remote, "--journal", str(tmp_path / "j")], capsys)
+    assert "this journal has 2 accounts whose keys are public, and other machines will reach it" in said
 
 
 @pytest.mark.parametrize("place", ["testnet", "http://127.0.0.1:9"])
@@ -439,13 +470,13 @@ def test_a_class_prints_a_join_line_for_each_student_the_board_the_keys_and_the_
     texts: list[str] = []
 
     def look() -> None:
-        texts.append(capsys.readouterr().out)
+        texts.append(capsys.readouterr().out.removeprefix("stopped\n"))  # of the first time
         lines = texts[-1].splitlines()
         address = next(line.split()[-1] for line in lines if line.startswith("leaderboard"))
         assert httpx.get(address).status_code == 200
         assert (tmp_path / "j.token").exists() == kept
 
-    served([*CLASS, *students, *journal, "--links", str(tmp_path / "links")], look, classes)
+    served([*CLASS, *students, *journal, "--links", str(tmp_path / "links")], look, "class")
     lines = texts[0].splitlines()
     names = [line.partition("\t")[0] for line in lines[:2]]
     assert names == (["Ann", "Bob"] if named else [name for name in names if name])
@@ -460,18 +491,11 @@ def test_a_class_prints_a_join_line_for_each_student_the_board_the_keys_and_the_
     assert lines[7:] == ["", "ready"]
     assert (tmp_path / "j.class").exists() == kept
     if kept:  # the same class is continued, without being named again
-        served([*CLASS, *journal], look, classes)
+        served([*CLASS, *journal], look, "class")
         again = texts[1].splitlines()
         assert again[0] == f"opening journal {tmp_path / 'j'}"
         assert [line.partition("\t")[0] for line in again[1:3]] == names
         assert [line.rpartition("/")[2] for line in again[1:3]] == [line.rpartition("/")[2] for line in lines[:2]]
-
-
-@pytest.mark.parametrize("students", ["0", "-1"])
-def test_a_class_needs_its_students(students: str) -> None:
-    with pytest.raises(InputError, match="the number of students is missing: give --students N") as caught:
-        served([*CLASS, "--students", students], lambda: None, classes)
-    assert caught.value.field == "students"
 
 
 def test_a_class_is_made_of_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,8 +507,7 @@ def test_a_class_is_made_of_the_arguments(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(classes, "class_room", room)
     words = ["--students", "3", "--balance", "5", "--separate", "--seed", "9", "--speed", "2", "--start", "77"]
-    with pytest.raises(ToolkitError, match="enough"):
-        served([*words, "--open", "vaults", "--host", "::1", "--port", "1", "--allow-remote"], lambda: None, classes)
+    assert main(["class", *words, "--open", "vaults", "--host", "::1", "--port", "1", "--allow-remote"]) == 2
     settings = seen[0].pop("settings")
     assert settings.control_token
     assert seen == [{
@@ -576,13 +599,3 @@ def test_the_options_of_a_recording_reach_the_recorder(monkeypatch: pytest.Monke
     usual = {"channels": record.MARKETS, "flush_ms": 300_000, "depth": 20, "exact": False, "rows_per_file": 50_000}
     other = {"channels": ["c"], "flush_ms": 90_000, "depth": 3, "exact": True, "rows_per_file": 9}
     assert seen == [(Path("recording"), ["A", "B"], usual), (Path("o"), ["A", "B"], other)]
-
-
-@pytest.mark.parametrize(("reason", "ending"), [("", "live"), ("no answer", "stale (no answer)")])
-def test_each_change_of_a_feed_is_a_line_with_its_time(
-    reason: str, ending: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record._tell(SimpleNamespace(subject="trades BTCUSDC", state=ending.split()[0], reason=reason))
-    stamp, _, line = capsys.readouterr().out.partition(" ")
-    assert len(stamp) == len("2026-01-01T00:00:00+00:00")
-    assert line == f"trades BTCUSDC: {ending}\n"

@@ -147,13 +147,6 @@ def test_a_widget_is_shown_by_its_last_picture_or_as_it_was_displayed(model: str
     assert {name: "".join(value) for name, value in found.items()} == {"text/html": shown, "text/plain": "t"}
 
 
-@pytest.mark.parametrize("mark", export._ACTIVE)
-def test_an_output_that_runs_or_loads_something_is_shown_as_text(mark: str) -> None:
-    data = {"text/html": f"<p>{mark.upper()}</p>", "text/plain": "t"}
-    assert export.kept(data, {}) == {"text/plain": "t"}
-    assert export.kept({"text/plain": "t"}, {}) == {"text/plain": "t"}
-
-
 def test_a_page_has_the_cells_and_nothing_that_runs_or_loads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,7 +168,7 @@ def test_a_page_has_the_cells_and_nothing_that_runs_or_loads(
     assert capsys.readouterr().out == f"wrote {out}: {size:,.0f} kB, without scripts\n"
     head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     head += '<meta name="viewport" content="width=device-width">'
-    assert html.startswith(f"{head}<title>a &lt;b&gt;</title><style>{export._STYLE}</style></head><body>\n")
+    assert html.startswith(f"{head}<title>a &lt;b&gt;</title><style>")
     assert html.endswith("\n</body></html>\n")
     for words in ("<p>last</p>", "printed", "<b>bold</b>", "data-not-loaded="):
         assert words in html

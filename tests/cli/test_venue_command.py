@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ import pytest
 from tests.venue.wallets import AGENT, MASTER, Signer
 from toolkit.__main__ import main
 from toolkit.venue import development
-from toolkit.venue.local import LocalVenue
 
 
 @contextmanager
@@ -45,7 +43,8 @@ def command(
 
 
 def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() -> None:
-    options = ("--port", "0", "--seed", "3", "--accounts", "2", "--clock", "manual", "--no-market")
+    start = ("--clock", "manual", "--start", "2025-10-14T21:00:00Z")
+    options = ("--port", "0", "--seed", "3", "--accounts", "2", *start, "--no-market")
     with command(*options, "--open", "usdSend") as (process, address, lines):
         text = "\n".join(lines)
         for account in (*development.masters(2), *development.agents(2)):
@@ -53,6 +52,7 @@ def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() ->
             assert account.key.hex() not in text
         assert development.account(2).address not in text
         assert address.replace("http", "ws") + "/ws/dex" in text
+        assert httpx.get(f"{address}/nowhere").headers["x-venue-time"] == "1760475600000"
         with httpx.Client(base_url=address) as client:
             approve = {"type": "approveAgent", "agentAddress": AGENT.address, "agentName": "a", "validitySeconds": 0}
             cancel = Signer(AGENT).request({"type": "cancelAll", "symbolCode": 1})
@@ -73,17 +73,6 @@ def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() ->
         assert process.stderr.read() == ""
 
 
-def test_a_termination_signal_stops_it_cleanly() -> None:
-    start = ("--clock", "manual", "--start", "2025-10-14T21:00:00Z")
-    with command("--port", "0", "--accounts", "0", *start) as (process, address, _):
-        client = httpx.Client(base_url=address)  # a connection that stays open does not hold it up
-        answer = client.get("/nowhere")
-        assert (answer.status_code, answer.headers["x-venue-time"]) == (404, "1760475600000")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        client.close()
-
-
 def test_with_a_journal_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     options = ("--port", "0", "--seed", "3", "--clock", "manual", "--no-market", "--journal", str(tmp_path / "j"))
     request = Signer(MASTER).request({"type": "withdraw", "destination": MASTER.address, "amount": "10"})
@@ -97,25 +86,6 @@ def test_with_a_journal_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         assert development.account(1).address in "\n".join(lines)
         assert development.account(2).address not in "\n".join(lines)
         assert httpx.post(f"{address}/api/v1/exchange", json=request).json()["code"] == 40207
-
-
-def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    options = ("--port", "0", "--clock", "manual", "--no-market", "--accounts", "2", "--journal", str(path))
-    with command(*options):
-        pass
-    base = sqlite3.connect(path)
-    with base:
-        base.execute("DELETE FROM entries WHERE n = 2")
-    base.close()
-    line = [sys.executable, "-m", "toolkit", "venue", *options]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "its end is missing. 1 entries from its beginning are intact" in done.stderr
-    assert "--recover" in done.stderr
-    with command(*options, "--recover") as (_, _, lines):
-        assert f"journal {path}: 1 entries, seed 7" in lines
-    assert path.with_name("j.damaged").exists()
 
 
 @pytest.mark.parametrize(
@@ -174,33 +144,10 @@ def test_faults_control_and_speed_come_from_the_command_line() -> None:
     assert token not in log
 
 
-def test_other_machines_find_no_account_whose_keys_are_public_unless_it_is_named(tmp_path: Path) -> None:
-    with LocalVenue(clock="manual", market=False, accounts=2, journal=tmp_path / "j"):
-        pass
-    remote = ("--port", "0", "--host", "0.0.0.0", "--allow-remote", "--no-market", "--clock", "manual")
-    with command(*remote, "--control") as (_, address, _):
-        assert httpx.get(f"{address}/accounts").json()["data"] == []
-        assert httpx.get(f"{address}/control").status_code == 401
-    line = [sys.executable, "-m", "toolkit", "venue", *remote, "--journal", str(tmp_path / "j")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "this journal has 2 accounts whose keys are public, and other machines will reach it" in done.stderr
-    with command(*remote, "--accounts", "1") as (_, address, _):
-        assert [row["public"] for row in httpx.get(f"{address}/accounts").json()["data"]] == [True]
-
-
-def test_the_help_explains_faults() -> None:
-    line = [sys.executable, "-m", "toolkit", "venue", "--help"]
-    text = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
-    assert "lose-answer" in text
-    assert "chance=" in text
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full exists on Linux")
-@pytest.mark.parametrize("command", [["venue", "--port", "0"], ["doctor", "--env", "local"]])
-def test_a_full_device_is_told_in_one_line(command: list[str]) -> None:
+def test_a_full_device_is_told_in_one_line() -> None:
     with open("/dev/full", "w") as full:
-        words = [sys.executable, "-m", "toolkit", *command]
+        words = [sys.executable, "-m", "toolkit", "doctor", "--env", "local"]
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"toolkit {command[0]}: [Errno 28] No space left on device\n"
+    assert done.stderr == "toolkit doctor: [Errno 28] No space left on device\n"

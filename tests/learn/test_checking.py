@@ -55,17 +55,6 @@ def test_nonsense_is_never_right(answer: Any, capsys: pytest.CaptureFixture[str]
         assert said(capsys, name, answer).startswith("not yet. ")
 
 
-@pytest.mark.parametrize(("answer", "off"), [(6.56, 0), (6.5649, 0), (6.5551, 0), (6.55, 1), (6.57, 1), (6.6, 1)])
-def test_a_step_says_to_what_a_number_may_be_rounded(
-    answer: float, off: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    digest = learn.digest("mine.near", 6.56, "0.01")
-    learn.add("mine.near", learn.Question("look", digest=digest, step="0.01"))
-    learn.add("mine.true", learn.Question("look", truth=lambda: 6.56, step="0.01"))
-    assert (said(capsys, "mine.near", answer) != "right") == bool(off)
-    assert (said(capsys, "mine.true", answer) != "right") == bool(off)
-
-
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -222,31 +211,6 @@ def test_no_question_takes_nonsense_or_fails_on_it(
             off += [float(truth) + sign * max(float(question.step), 0.000_001) for sign in (-1, 1)]
     accepted = [one for one in [*NONSENSE, *off] if said(capsys, name, one, **values) == "right"]
     assert accepted == ([False] if name == "testnet.shown" else [])
-
-
-def test_a_receipt_or_results_of_something_else_are_not_right(
-    given: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    session = given["order-kinds.taken"]["session"]
-    best = session.order_book("SOLUSDC", depth=1).set_index("side")["price"]["SELL"]
-    attempts = {
-        "what is dearer": session.buy("SOLUSDC", "0.2"),
-        "rests in the book": session.buy("SOLUSDC", "0.2", price="100"),
-        "if there is less": session.buy("SOLUSDC", "0.2", price=best, tif="FOK"),
-        "nothing was offered": session.buy("SOLUSDC", "0.2", price="100", tif="IOC"),
-        "above the best ask": session.buy(
-            "SOLUSDC", "0.2", price=session.product("SOLUSDC").round_price(best + 1, "up"), tif="IOC"
-        ),
-        "an order to buy 0.10 sol": session.buy("SOLUSDC", "0.1", price="100", tif="IOC"),
-    }
-    for words, receipt in attempts.items():
-        assert words in said(capsys, "order-kinds.taken", receipt, session=session).casefold()
-        assert said(capsys, "order-kinds.short", receipt, session=session).startswith("not yet. The order has no take")
-        assert said(capsys, "builder-code.sold", receipt, trader=session).startswith("not yet. There is no fill")
-    good = session.buy("SOLUSDC", "0.2", price=session.stream.order_book("SOLUSDC", 1).best_ask, tif="IOC")
-    assert said(capsys, "order-kinds.taken", good, session=session) == "right"
-    free = given["strategy.opposite"]["free"]
-    assert "buy when Trend sells" in said(capsys, "strategy.opposite", free, free=free)
 
 
 @pytest.mark.parametrize(("answer", "words"), [(None, "waits for your answer"), ("1", "not yet")])

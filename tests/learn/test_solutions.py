@@ -30,13 +30,16 @@ def changed(answer: Any) -> Iterator[Any]:
         yield from (answer[:-1], (*answer, "1"))
 
 
-# The check of lesson 6 accepts any five minutes of its log, and has a test of its own.
-@pytest.mark.parametrize(
-    "lesson",
-    ["01-first-trade", "03-signing", "04-account-data", "05-order-ticket", "07-order-kinds", "10-builder-code",
-     "11-vaults", "12-strategy", "14-when-things-go-wrong", "15-testnet", "17-live-page",
-     "18-market-making", "19-following", "22-class", "24-imbalance"],
+QUICK = ("01-first-trade", "03-signing")
+SLOW = (
+    "04-account-data", "05-order-ticket", "07-order-kinds", "10-builder-code", "11-vaults", "12-strategy",
+    "14-when-things-go-wrong", "15-testnet", "17-live-page", "18-market-making", "19-following", "22-class",
+    "24-imbalance",
 )  # fmt: skip
+
+
+# The check of lesson 6 accepts any five minutes of its log, and has a test of its own.
+@pytest.mark.parametrize("lesson", [*QUICK, *(pytest.param(lesson, marks=pytest.mark.slow) for lesson in SLOW)])
 def test_a_question_takes_its_solution_and_refuses_it_changed(
     lesson: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import socket
@@ -68,10 +67,3 @@ def meeting(folder: str, a: int) -> int:
         assert time.monotonic() < latest, "no other process has run a point"
         time.sleep(0.01)
     return os.getpid()
-
-
-def stuck(started: Any) -> None:
-    """Begin no work as long as the parent lives."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()

@@ -14,6 +14,7 @@ from toolkit.research import backtest, paper
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "strategies.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
 NAMES = re.findall(r"^class (\w+)", "\n".join(BLOCKS), re.M)
+QUICK = ("SmaCross", "Grid")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,9 @@ def test_each_is_shorter_than_fifteen_lines() -> None:
         assert len([line for line in block.splitlines() if line.strip()]) < 15, block
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES]
+)
 def test_it_trades_on_history_and_on_the_local_venue(name: str, strategies: dict[str, Any]) -> None:
     strategy = strategies[name]
     data = {"BTCUSDC": walk(4, 300, "min", wild=0.001)}

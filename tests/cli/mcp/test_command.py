@@ -61,9 +61,3 @@ def test_mainnet_is_opened_without_keys(monkeypatch: Any) -> None:
     monkeypatch.setenv("TOOLKIT_AGENT_KEY", development.account(10).key.hex())
     with open_for_agents(parsed("--env", "mainnet", "--account", development.account(0).address)) as session:
         assert session.wallet is None
-
-
-def test_the_local_venue_is_the_default_and_takes_an_account_by_number() -> None:
-    with open_for_agents(parsed("--account", "2")) as session:
-        assert session._local is not None
-        assert session.account == development.master(2).address

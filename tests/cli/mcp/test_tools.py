@@ -18,11 +18,11 @@ import pytest
 
 import toolkit
 from toolkit import Limits, orders
-from toolkit.cli.mcp import open_for_agents, server
+from toolkit.cli.mcp import open_for_agents
 from toolkit.cli.mcp.server import called, declared
 from toolkit.cli.mcp.strategies import RULES, Named
 from toolkit.cli.mcp.tools import CANDLE, FILL, ORDER, PRODUCT, Tools, order_of
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -85,7 +85,6 @@ def test_every_tool_declares_its_parameters_types_choices_and_hints(session: Ses
     ("name", "given", "said"),
     [
         ("resume", {}, "there is no tool 'resume' here. There are products, prices, candles, book, "),
-        ("_rows", {}, "there is no tool '_rows' here."),
         ("book", {"symbol": BTC, "levels": 5}, "book has no 'levels'. It has symbol, depth"),
         ("luck", {"x": 5}, "luck has no 'x'. It has no parameters"),
         ("book", {}, "book needs symbol"),
@@ -150,29 +149,33 @@ def test_seven_days_may_pass_at_a_time() -> None:
         Tools(SimpleNamespace(_local=None)).advance("7d")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("number", "text"), [(0.01, "0.01"), (1, "1"), ("0.010", "0.010"), (1e-3, "0.001")])
-def test_an_amount_may_be_a_number_and_is_taken_as_written(number: Any, text: str, session: Session) -> None:
-    method = Tools(session).preview
-    given = {"symbol": BTC, "side": "BUY", "quantity": number}
-    assert server._checked(method, "preview", given) == {"symbol": BTC, "side": "BUY", "quantity": text}
+def test_an_amount_may_be_a_number_and_is_taken_as_written(session: Session) -> None:
+    for number, text in ((0.01, "0.01"), (1, "1"), ("0.010", "0.010"), (1e-2, "0.01")):
+        given = {"symbol": BTC, "side": "BUY", "price": "60000"}
+        words = order_of(**given, quantity=text).entry.describe()  # type: ignore[arg-type]
+        assert answer(session, "preview", **given, quantity=number)["order"] == words
 
 
-def test_what_json_cannot_hold_becomes_text_or_null() -> None:
+def test_what_json_cannot_hold_becomes_text_or_null(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         1: [1.5, math.nan, math.inf, None, True, 7, Decimal("0.1")],
         "b": ("a\nb\x1b", {"c": date(2026, 1, 1)}),
     }
-    assert server._plain(given) == {
+    monkeypatch.setattr(Tools, "prices", lambda self: given)
+    assert answer(session, "prices") == {
         "1": [1.5, None, None, None, True, 7, "0.1"], "b": ["a b ", {"c": "2026-01-01"}],
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("length", "shown"), [(299, 299), (300, 300), (301, 301), (900, 301)])
-def test_a_long_text_is_cut_to_300_characters(length: int, shown: int) -> None:
-    text = server._text("é" * length)
-    assert len(text) == shown
-    assert text == ("é" * length if length <= 300 else "é" * 300 + "…")
-    assert "ab" * 32 not in server._text("key 0x" + "ab" * 32)
+@pytest.mark.parametrize(("length", "shown"), [(300, 300), (301, 301), (900, 301)])
+def test_a_long_text_is_cut_to_300_characters_and_shows_no_key(
+    length: int, shown: int, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tools, "prices", lambda self: ["é" * length, "key 0x" + "ab" * 32])
+    long, secret = answer(session, "prices")
+    assert len(long) == shown
+    assert long == ("é" * length if length <= 300 else "é" * 300 + "…")
+    assert "ab" * 32 not in secret
 
 
 def test_an_error_of_the_server_goes_to_its_log_whole(session: Session, monkeypatch: Any, capsys: Any) -> None:
@@ -239,7 +242,9 @@ def test_each_leg_is_closed_by_one_order(side: str, leg: str, mode: str, session
     assert (closed["status"], Decimal(closed["filled"]), closed["repeated"]) == ("FILLED", Decimal("0.01"), False)
     assert list(closed) == ["order_id", "status", "filled", "average_price", "reason", "repeated"]
     assert len(session.positions()) == 0
+    answer(session, "place", key="in again", symbol=BTC, side=side, quantity="0.02")
     assert answer(session, "close", key="out", symbol=BTC) == [{**closed, "repeated": True}]
+    assert session.positions()["size"].tolist() == [0.02], "the key of a close never closes a second position"
 
 
 def test_both_legs_of_a_hedge_are_closed_with_one_key_of_any_length(session: Session) -> None:
@@ -251,6 +256,14 @@ def test_both_legs_of_a_hedge_are_closed_with_one_key_of_any_length(session: Ses
     assert [(one["status"], one["repeated"]) for one in first] == [("FILLED", False)] * 2
     assert [one["repeated"] for one in answer(session, "close", key=key, symbol=BTC)] == [True, True]
     assert len(session.positions()) == 0
+
+
+def test_the_client_id_of_a_key_follows_from_account_and_key(session: Session) -> None:
+    for key in ("k", "k" * 63, "k" * 64):
+        answer(session, "place", key=key, symbol=BTC, side="BUY", quantity="0.01", price="60000")
+    digests = [hashlib.sha256(f"{session.account} {key}".encode()).digest() for key in ("k", "k" * 63, "k" * 64)]
+    ids = [2**51 + int.from_bytes(digest[:8], "big") % 2**51 for digest in digests]
+    assert [int(one) for one in session.orders()["client_order_id"]] == ids
 
 
 def test_orders_are_cancelled_by_key_by_id_or_all_of_a_symbol(session: Session) -> None:
@@ -307,54 +320,6 @@ def test_an_order_has_the_options_of_the_call() -> None:
     assert order_of(BTC, "BUY", "1") == orders.order(BTC, "BUY", "1")
     bracket = order_of(BTC, "BUY", "0.01", take_profit="70000", stop_loss="50000")
     assert bracket == orders.order(BTC, "BUY", "0.01", tp="70000", sl="50000")
-
-
-def test_the_client_id_of_a_key_follows_from_account_and_key(session: Session) -> None:
-    tools = Tools(session)
-    digest = hashlib.sha256(f"{session.account} k".encode()).digest()
-    assert tools._id("k") == 2**51 + int.from_bytes(digest[:8], "big") % 2**51
-    assert tools._id("k" * 64) != tools._id("k" * 63)
-    assert tools._id("k" * 80, 80) >= 2**51
-    assert all(2**51 <= tools._id(str(number)) < 2**52 for number in range(1, 50))
-    for key, most in (("", 64), ("k" * 65, 64), ("k" * 81, 80)):
-        with pytest.raises(InputError, match=f"key has {len(key)} characters") as caught:
-            tools._id(key, most)
-        assert (caught.value.field, caught.value.rule) == ("key", "length")
-
-
-def test_an_order_in_doubt_is_not_sent_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = Tools(session)
-    number = tools._id("k")
-    states = iter([False, False])
-    intent = SimpleNamespace(
-        client_ids=(number,), environment=session.environment.label, id="i", state="UNKNOWN", settled=False
-    )
-
-    def ledger(kind: Any, most: int | None = None) -> list[Any]:
-        return [intent] if (kind, most) == (None, 1_000) else []
-
-    monkeypatch.setattr(session._delivery.ledger, "all", ledger)
-    monkeypatch.setattr(type(session), "resolve", lambda self, *given: next(states))
-    monkeypatch.setattr(type(session.intents), "get", lambda self, name: intent)
-    with pytest.raises(ToolkitError, match=r"this order is UNKNOWN\. Repeat the call with the same key to ask again"):
-        tools._known(number)
-    assert tools._known(number + 1) is None
-    intent.environment = "elsewhere"
-    assert tools._known(number) is None
-
-
-@pytest.mark.usefixtures("own_trials")
-def test_a_backtest_has_bars_measures_and_luck_and_counts_as_a_trial() -> None:
-    with toolkit.connect(clock="manual") as session:
-        found = answer(session, "backtest", rule="sma-cross", symbol=BTC, interval="4h", days=5, fast=2, slow=4)
-        assert found["bars"] == 30
-        assert {"sharpe", "max_drawdown", "trials"} <= set(found)
-        small = answer(
-            session, "backtest", rule="sma-cross", symbol=BTC, interval="4h", days=5, fast=2, slow=4, share=0.1
-        )
-        assert abs(small["total_return"]) < abs(found["total_return"])
-        wrong = answer(session, "backtest", rule="none", symbol=BTC)
-        assert wrong == ["rule 'none' is not known. There are sma-cross, ema-cross, breakout, reversion, hold"]
 
 
 @pytest.mark.parametrize(("sharpes", "best"), [([], None), ([1.5], 1.5), ([1.5, -0.5], 1.5)])

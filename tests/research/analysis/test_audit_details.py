@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +11,12 @@ import pandas as pd
 import pytest
 
 from tests.research.backtesting.events.recorded import MS, START, events_of
-from toolkit.research import Results, Strategy, trials
+from toolkit.research import Results, trials
 from toolkit.research.analysis import audit
 from toolkit.research.analysis.recipes import Recipe
 from toolkit.research.analysis.results import EVENTS, FILLS, ORDERS, frame
 from toolkit.research.backtesting.models import RandomLatency
-from toolkit.research.data.bars import read_bars
 from toolkit.research.data.event_array import Kind
-from toolkit.research.data.event_files import EventFiles
 
 MINUTES = pd.date_range("2026-01-01", periods=40, freq="min", tz="UTC")
 FIRST = int(MINUTES[0].timestamp()) * 1_000
@@ -64,9 +60,18 @@ def a_run(again: Callable[..., Results] | None = None, /, **changed: Any) -> Res
     return run
 
 
+def found_by(check: str, run: Results) -> tuple[Any, str]:
+    """Return what a check of the audit finds, and its words."""
+    row = run.audit().loc[check]
+    return (None if pd.isna(row["found"]) else bool(row["found"])), row["detail"]
+
+
 def look(run: Results) -> tuple[Any, str]:
-    given: Any = run.recipe
-    return audit._look_ahead(run, given.arguments, False)[1:]
+    return found_by("look-ahead", run)
+
+
+TAPE = {A: events_of(*((at * 1_000, Kind.TRADE, 1, 100.0, 1.0) for at in range(4)))}
+"""Data of runs on events."""
 
 
 @pytest.mark.parametrize(("side", "right"), [("BUY", 1.0), ("SELL", -1.0)])
@@ -161,17 +166,6 @@ def test_a_run_that_fails_on_less_data_is_not_judged() -> None:
     assert seen == (None, "it fails on data up to 2026-01-01 00:02:00: KeyError: 'more'")
 
 
-@pytest.mark.parametrize(("minute", "closed"), [(0.5, 1), (1, 1), (1.999, 1), (2, 2), (39, 39)])
-def test_bars_end_with_the_last_closed_one_and_a_flat_one_at_its_close(minute: float, closed: int) -> None:
-    given = bars().assign(high=lambda table: table["high"] + 5, low=lambda table: table["low"] - 5)
-    cut = audit._cut(given, FIRST + round(minute * 60_000), False)["ASSET"].frame()
-    pd.testing.assert_frame_equal(cut.iloc[:-1], given[:closed], check_names=False, check_freq=False)
-    assert cut.iloc[-1].tolist() == [99.0 + closed] * 4 + [10.0]
-    assert cut.index[-1] == MINUTES[closed]
-    whole = audit._cut(given, FIRST + 10**9, False)["ASSET"]
-    pd.testing.assert_frame_equal(whole.frame(), given, check_names=False, check_freq=False)
-
-
 @pytest.mark.parametrize("files", [0, 2, 3])
 def test_events_end_with_those_that_were_received_and_one_that_changes_nothing(files: int) -> None:
     """Events are received 2 ms later. Those of the millisecond of the end belong to it."""
@@ -180,7 +174,17 @@ def test_events_end_with_those_that_were_received_and_one_that_changes_nothing(f
     ]
     events = events_of(*rows, feed_ms=2)
     given = {0: events, 2: [events[:3], events[3:]], 3: [events[:1], events[1:3], events[3:]]}[files]
-    (cut,) = audit._cut({A: given} if files else events, (START // MS) + 5, True).values()
+    cuts: list[Any] = []
+
+    def again(**given: Any) -> Results:
+        cuts.append(given["data"][A])
+        return run
+
+    data = {A: given}
+    orders = orders_of([((START // MS + 5 - FIRST) / 60_000, 99.0)])
+    run = a_run(again, data=data, orders=orders, settings={"queue": "log"})
+    look(run)
+    cut = next(one for one in cuts if one is not given)
     parts = cut if isinstance(cut, list) else [cut]
     assert len(parts) == max(files, 1)
     array = np.concatenate([part.array for part in parts])
@@ -188,119 +192,6 @@ def test_events_end_with_those_that_were_received_and_one_that_changes_nothing(f
     assert array["kind"][-1] == Kind.MARK
     assert array["exchange_ns"][-1] == START + 6 * MS
     assert array["price"][-1] == 103.0, "the last price, and not a rate"
-    assert audit._cut({A: [events]}, (START // MS) + 99, True) == {A: [events]}
-
-
-class Two:
-    """A class of the user, with an attribute of the class, of the object, and a method."""
-
-    table = pd.Series([1.0])
-
-    def __init__(self) -> None:
-        self.words, self.nested = ["a"], {"deep": [1.5, {"deeper": 2}]}
-
-    def decide(self) -> Any:
-        return [GLOBAL for _ in range(1)]
-
-
-GLOBAL = (1.0, 2.0)
-
-
-def held(thing: Any) -> dict[str, Any]:
-    return {str(name): value for _, name, value in audit._held(thing)}
-
-
-def test_what_a_strategy_holds_is_found_in_its_functions_objects_and_containers() -> None:
-    local = {"closed": 5}
-
-    def reads(extra: Any = None) -> Any:
-        return local, GLOBAL, json.dumps, [math.pi for _ in "x"]
-
-    assert held(reads) == {"GLOBAL": GLOBAL, "json": json, "math": math, "cell_contents": local, "closed": 5}
-    found = held(Two())
-    assert {name: found[name] for name in ("words", "nested", "deep", "deeper", "GLOBAL")} == {
-        "words": ["a"], "nested": {"deep": [1.5, {"deeper": 2}]}, "deep": [1.5, {"deeper": 2}], "deeper": 2,
-        "GLOBAL": GLOBAL,
-    }  # fmt: skip
-    assert found["table"] is Two.table
-    assert set(held(Two)) >= {"table", "decide", "GLOBAL"}
-    assert held(Two().decide) == {"GLOBAL": GLOBAL}
-    assert held(staticmethod(reads)) == held(reads)
-    assert held(partial(reads, extra=[7])) == {"extra": [7], "0": 7, "": reads, **held(reads)}
-    assert not any(name.startswith("__") for name in found)
-    for nothing in (None, json, 5, "text", Strategy, np.zeros(3), math.sqrt):
-        assert held(nothing) == {}
-    endless: dict[str, Any] = {"more": []}
-    endless["more"].append(endless)
-    assert len(list(audit._held(endless))) == 2
-    assert [len(held(list(range(count)))) for count in (999, 1_000)] == [999, 0]
-
-
-def test_a_value_is_put_back_where_it_was_held() -> None:
-    two, table, row = Two(), {"a": 1}, [1, 2]
-    for holder, name in ((two, "words"), (table, "a"), (row, 1)):
-        audit._set(holder, name, "new")
-    assert (two.words, table, row) == ("new", {"a": "new"}, [1, "new"])
-
-
-CLOSED = FIRST + np.arange(1, 6) * 60_000
-FIVE = [1.0, 2.0, 4.0, 7.0, 5.0]
-KNOWN = [1.0, 2.0, 4.0, 1.0, 3.0]
-"""Those of FIVE after the third one move in the opposite direction: 4 − (7 − 4), 4 − (5 − 4)."""
-
-
-def test_values_with_an_item_for_each_bar_or_by_time_have_a_future_that_is_mirrored() -> None:
-    time = int(CLOSED[2])
-    by_time = pd.Series(FIVE, pd.to_datetime(CLOSED, unit="ms", utc=True), name="x")
-    same = [FIVE, tuple(FIVE), np.array(FIVE), pd.Series(FIVE, list("abcde")), dict(zip("abcde", FIVE, strict=True))]
-    assert [audit._past(value, CLOSED, at) for value in same for at in (time - 1, time, time + 1)] == [2, 3, 3] * 5
-    assert [audit._past(by_time, CLOSED[:2], at) for at in (time - 1, time)] == [2, 3]
-    assert [audit._past(by_time.to_frame(), CLOSED[:2], at) for at in (time - 1, time)] == [2, 3]
-    orderless = ([1.0, "x", 2.0, 3.0, 4.0], [], {}, np.array(5.0), np.zeros(0), "abcde", 5, None, FIVE[:4])
-    assert [audit._past(value, CLOSED, time) for value in orderless] == [None] * 9
-    assert audit._past([1, 2, 3, 4, True], CLOSED, time) == 3
-
-    assert audit._mirrored(FIVE, 3) == KNOWN
-    assert audit._mirrored(tuple(FIVE), 3) == tuple(KNOWN)
-    assert audit._mirrored(dict(zip("abcde", FIVE, strict=True)), 3) == dict(zip("abcde", KNOWN, strict=True))
-    array = audit._mirrored(np.array(FIVE), 3)
-    assert isinstance(array, np.ndarray)
-    assert array.tolist() == KNOWN
-    pd.testing.assert_series_equal(audit._mirrored(by_time, 3), pd.Series(KNOWN, by_time.index, name="x"))
-    table = pd.DataFrame({"number": FIVE, "text": list("abcde"), "flag": [True, False, True, False, True]})
-    assert audit._mirrored(table, 3).to_dict("list") == {
-        "number": KNOWN, "text": list("abcde"), "flag": [True, False, True, True, False],
-    }  # fmt: skip
-    for whole in (0, 5):
-        assert audit._mirrored(FIVE, whole) is FIVE
-    assert audit._mirrored(np.array([True, False]), 0).tolist() == [False, True]
-
-
-def test_events_have_a_future_by_the_time_at_which_they_were_received() -> None:
-    events = events_of(*((at, Kind.TRADE, 1, 100.0 + at, 1.0) for at in (0, 1, 2.5, 4)), feed_ms=1)
-    time = START // MS + 3
-    for value in (events, events.array):
-        assert [audit._past(value, CLOSED, at) for at in (time - 1, time, time + 1)] == [2, 3, 3]
-    assert audit._mirrored(events, 3).array["price"].tolist() == [100, 101, 102.5, 101]
-    assert events.array["price"].tolist() == [100, 101, 102.5, 104], "a copy"
-
-
-def test_what_was_mirrored_is_put_back_and_what_can_not_be_changed_stays() -> None:
-    class Fixed:
-        __slots__ = ("prices",)
-        owner = tuple(FIVE)
-
-    held_by = {"prices": list(FIVE), "fixed": Fixed()}
-    given = {"data": bars(5), "strategy": held_by, "targets": partial(print, more=np.array(FIVE))}
-    with audit._blinded(given, int(CLOSED[2])):
-        assert held_by["prices"] == KNOWN
-        assert given["targets"].keywords["more"].tolist() == KNOWN
-        assert Fixed.owner == tuple(KNOWN)
-    assert held_by["prices"] == FIVE
-    assert given["targets"].keywords["more"].tolist() == FIVE
-    assert Fixed.owner == tuple(FIVE)
-    with audit._blinded({"data": events_of((0, Kind.TRADE, 1, 100.0, 1.0)), "strategy": held_by}, int(CLOSED[2])):
-        assert held_by["prices"] == FIVE, "without bars there is no item for each of them"
 
 
 def kept(ten: int, own: int = 10) -> pd.DataFrame:
@@ -324,14 +215,14 @@ def test_ties_are_tried_with_one_nanosecond_more_on_both_ways(latency: Any, span
     asked = []
 
     def again(**given: Any) -> Results:
-        asked.append(given.get("latency"))
+        if given["data"] is TAPE:
+            asked.append(given["latency"])
         return a_run(fills=kept(10), settings={"queue": "log"})
 
-    run = a_run(again, fills=kept(10), settings={"queue": "log"})
-    ties, _ = audit._repeated(run, {"latency": latency}, True)
-    assert ties == ("ties", False, "10 of 10 fills stay with 1 ns more latency")
+    run = a_run(again, fills=kept(10), settings={"queue": "log"}, data=TAPE, latency=latency)
+    assert found_by("ties", run) == (False, "10 of 10 fills stay with 1 ns more latency")
     assert asked[0] == tuple(pd.Timedelta(span, "ns") for span in spans)
-    assert asked[1:] == [None, None], "the other two queue models"
+    assert asked[1:] == [latency, latency], "the other two queue models"
 
 
 @pytest.mark.parametrize(
@@ -339,19 +230,18 @@ def test_ties_are_tried_with_one_nanosecond_more_on_both_ways(latency: Any, span
     [(9, 10, False, 10), (8, 10, True, 10), (10, 12, True, 12), (10, 11, False, 11)],
 )
 def test_a_tenth_of_the_fills_may_differ_with_other_ties(same: int, count: int, found: bool, total: int) -> None:
-    later = a_run(fills=kept(same, count), settings={"queue": "log"})
-    run = a_run(lambda **given: later, fills=kept(10), settings={"queue": "log"})
-    assert audit._repeated(run, {}, True)[0] == (
-        "ties", found, f"{same} of {total} fills stay with 1 ns more latency",
+    def repeated(own: pd.DataFrame, again: pd.DataFrame) -> Results:
+        later = a_run(fills=again, settings={"queue": "log"})
+        return a_run(lambda **given: later, fills=own, settings={"queue": "log"}, data=TAPE)
+
+    seen = found_by("ties", repeated(kept(10), kept(same, count)))
+    assert seen == (found, f"{same} of {total} fills stay with 1 ns more latency")
+    assert found_by("ties", repeated(kept(10), kept(8, 8))) == (True, "8 of 10 fills stay with 1 ns more latency")
+    nothing = repeated(kept(0, 0), kept(0, 0))
+    assert found_by("ties", nothing) == (True, "0 of 1 fills stay with 1 ns more latency")
+    assert found_by("queue", nothing) == (
+        False, "0 fills with log, 0 fills with risk-averse, 0 fills with power:2",
     )  # fmt: skip
-    fewer = a_run(fills=kept(8, 8), settings={"queue": "log"})
-    shrunk = a_run(lambda **given: fewer, fills=kept(10), settings={"queue": "log"})
-    assert audit._repeated(shrunk, {}, True)[0][1:] == (True, "8 of 10 fills stay with 1 ns more latency")
-    none = a_run(fills=kept(0, 0), settings={"queue": "log"})
-    assert audit._repeated(a_run(lambda **given: none, fills=kept(0, 0), settings={"queue": "log"}), {}, True) == [
-        ("ties", True, "0 of 1 fills stay with 1 ns more latency"),
-        ("queue", False, "0 fills with log, 0 fills with risk-averse, 0 fills with power:2"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -371,21 +261,18 @@ def test_a_fifth_of_the_fills_may_differ_with_another_queue_model(
     asked = []
 
     def again(**given: Any) -> Results:
+        if given["data"] is not TAPE:
+            return run
         asked.append(given["queue"])
         return a_run(fills=kept(10, counts[given["queue"]]))
 
-    run = a_run(again, fills=kept(10), settings={"queue": own})
+    run = a_run(again, fills=kept(10), settings={"queue": own}, data=TAPE, latency=RandomLatency(1, 2))
     text = ", ".join(f"{count} fills with {queue}" for queue, count in {own: 10, **counts}.items())
-    ties, queue = audit._repeated(run, {"latency": RandomLatency(1, 2)}, True)
-    assert ties == ("ties", None, "the latency is not a fixed one")
-    assert queue == ("queue", found, text)
+    table = run.audit()
+    assert pd.isna(table.at["ties", "found"])
+    assert table.at["ties", "detail"] == "the latency is not a fixed one"
+    assert (bool(table.at["queue", "found"]), table.at["queue", "detail"]) == (found, text)
     assert asked == list(counts)
-
-
-def test_bars_have_no_ties_and_no_queue() -> None:
-    assert audit._repeated(a_run(), {}, False) == [
-        ("ties", False, "bars have none"), ("queue", False, "bars have none"),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("symbol", [A, B])
@@ -407,7 +294,7 @@ def test_fills_of_a_bar_are_compared_with_its_volume(
 ) -> None:
     fills = fills_of([(minute, symbol, "SELL", 100.0, size) for minute, size in taken])
     given = {"data": {A: bars(volume=volume), B: bars(volume=volume)}}
-    assert audit._volume(a_run(fills=fills), given, False) == ("volume", found, text)
+    assert found_by("volume", a_run(fills=fills, **given)) == (found, text)
 
 
 @pytest.mark.parametrize("files", [False, True])
@@ -420,19 +307,18 @@ def test_fills_of_a_minute_are_compared_with_what_was_traded_in_it(files: bool, 
     fills = fills_of([(minute, A, "BUY", 100.0, float(size)), (minute - 1, A, "BUY", 100.0, 9.0)])
     given = {"data": {A: [events[:2], events[2:]] if files else events}}
     text = "in 1 minutes more was filled than the market traded" if found else "no fill beyond what was traded"
-    assert audit._volume(a_run(fills=fills), given, True) == ("volume", found, text)
+    assert found_by("volume", a_run(fills=fills, settings={"queue": "log"}, **given)) == (found, text)
 
 
 def test_gaps_are_named_with_their_symbol_and_counted() -> None:
     whole, holed = bars(), bars().drop(MINUTES[10:20])
-    assert audit._gaps({"data": {A: whole, B: whole}}, False) == ("gaps", False, "none")
-    name, found, text = audit._gaps({"data": {A: whole, B: holed.drop(MINUTES[30:36])}}, False)
-    assert (name, found) == ("gaps", True)
+    assert found_by("gaps", a_run(data={A: whole, B: whole})) == (False, "none")
+    found, text = found_by("gaps", a_run(data={A: whole, B: holed.drop(MINUTES[30:36])}))
+    assert found
     assert text.startswith("2, the first: BBB ")
     quiet = events_of(*((at * 1_000, Kind.TRADE, 1, 100.0, 1.0) for at in (*range(60), *range(9_000, 9_060))))
-    for given in (quiet, [quiet[:60], quiet[60:]]):
-        parts = EventFiles(A, given) if isinstance(given, list) else [given]
-        assert audit._gaps({"data": {A: given}}, True)[1] is (len(list(parts)) == 1)
+    for given, seen in ((quiet, True), ([quiet[:60], quiet[60:]], False)):
+        assert found_by("gaps", a_run(data={A: given}, settings={"queue": "log"}))[0] is seen
 
 
 def test_the_whole_audit_is_this_table() -> None:
@@ -473,22 +359,3 @@ def test_the_whole_audit_is_this_table() -> None:
         "audit: volume: the run can't be made again here; trials: 2 counted. The deflated Sharpe ratio takes them"
     )
     trials.clear()
-
-
-def test_data_without_a_name_is_called_by_its_symbol_or_as_an_asset() -> None:
-    events = events_of((0, Kind.TRADE, 1, 100.0, 1.0))
-    assert list(audit._parts(events)) == ["BTCUSDC"]
-    assert list(audit._parts(bars())) == list(audit._parts(bars().assign(symbol="X"))) == ["ASSET"]
-    assert audit._parts({B: 5}) == {B: 5}
-    assert list(read_bars(bars())) == ["ASSET"]
-
-
-def test_libraries_are_those_of_python_of_the_toolkit_and_of_packages() -> None:
-    libraries = ("json", "os.path", "toolkit.research", "numpy.linalg", "pandas", "builtins")
-    assert [audit._is_library(name) for name in libraries] == [True] * 6
-    assert not audit._is_library("tests.research.markets")
-    assert not audit._is_library("no_such_module")
-    assert audit._foreign(Strategy)
-    assert audit._foreign(np.zeros(1))
-    assert not audit._foreign(Two())
-    assert not audit._foreign(Two)

@@ -248,8 +248,3 @@ def test_trials_of_this_process_are_counted_measured_and_forgotten() -> None:
     assert (len(counted), counted.variance(), counted.frame().empty) == (0, 0.0, True)
     counted.add("d", 1.0)
     assert counted.variance() == 0.0, "one trial has no variance"
-
-
-def test_the_functions_show_their_worked_examples() -> None:
-    for name in ("moments", "interval", "bootstrap", "overfitting"):
-        assert ">>> " in (getattr(luck, name).__doc__ or ""), name

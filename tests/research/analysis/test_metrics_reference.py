@@ -369,8 +369,3 @@ def test_measures_of_amounts_have_no_value_where_their_base_is_nothing() -> None
     assert metrics.turnover(fills_frame([(START, "S0", "SELL", 50.0, 2.0, 0.0)]), held + 0.5) == 100.0
     for nothing in (held - 0.5, held - 2.0):
         assert math.isnan(metrics.turnover(fills_frame([(START, "S0", "SELL", 50.0, 2.0, 0.0)]), nothing))
-
-
-def test_each_measure_shows_its_worked_example() -> None:
-    for name in ("sharpe", "sortino", "max_drawdown", "round_trips"):
-        assert ">>> " in (getattr(metrics, name).__doc__ or ""), name

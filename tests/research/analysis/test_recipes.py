@@ -71,6 +71,7 @@ def test_the_settings_of_a_run_are_complete() -> None:
     assert "300 rows, 2026-01-01 00:00:00+00:00 to" in settings["data"]["AAA"]
 
 
+@pytest.mark.slow
 def test_a_saved_run_is_made_again_in_another_process(tmp_path: Path) -> None:
     class OfANotebook(Wandering):
         every = 4
@@ -99,6 +100,7 @@ def test_arrays_and_paper_runs_are_made_again_too() -> None:
     same(run := paper(Wandering(), [BTC], duration="15m", seed=3), run.rerun())
 
 
+@pytest.mark.slow
 def test_a_paper_run_keeps_the_market_that_it_had(tmp_path: Path) -> None:
     market = toolkit.Market.named("stressed").vary(premium_ppm=0)
     run = paper(Wandering(), [BTC], duration="15m", seed=3, market=market)
@@ -107,7 +109,7 @@ def test_a_paper_run_keeps_the_market_that_it_had(tmp_path: Path) -> None:
     same(run, Results.load(tmp_path).rerun())
 
 
-@pytest.mark.parametrize("own", [live, paper])
+@pytest.mark.parametrize("own", [live, pytest.param(paper, marks=pytest.mark.slow)])
 def test_a_run_on_a_session_is_made_again_as_a_backtest_on_the_bars_that_it_received(own: Any, tmp_path: Path) -> None:
     with toolkit.connect(clock="manual") as session:
         session.venue.advance("2m")

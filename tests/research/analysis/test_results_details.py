@@ -10,16 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.research.analysis.small import EQUITY, HOURS, MARKS, A, B, ms, small_run
 from toolkit.errors import InputError, StoredFileError
 from toolkit.research import Results, trials, vectorised
-from toolkit.research.analysis import recipes, report_text
+from toolkit.research.analysis import report_text
 from toolkit.research.analysis.recipes import NotRepeatable, PackedRecipe, Recipe
-from toolkit.research.analysis.results import EQUITY as EQUITY_COLUMNS
 from toolkit.research.analysis.results import EVENTS, FUNDING, TRANSFERS, compare, frame, records_frame
 
 
@@ -57,36 +55,6 @@ def test_lengths_of_time_are_in_the_unit_that_they_fill() -> None:
     }  # fmt: skip
     assert {text: report_text.duration(pd.Timedelta(text)) for text in shown} == shown
     assert report_text.duration(pd.NaT) == "–"
-
-
-def test_every_measure_has_its_name_and_its_unit() -> None:
-    """The value of each is written for 0.25, or for a quarter of a day."""
-    quarter = pd.Timedelta(hours=6)
-    written = {
-        name: (
-            label,
-            write(quarter if write is report_text.duration else 4 if "{" not in label and write(4) == "4" else 0.25),
-        )
-        for name, (label, write) in report_text.MEASURES.items()
-    }
-    percents = (
-        "total_return annual_return volatility max_drawdown hit_rate time_in_market fee_share return_low return_high "
-        "probabilistic_sharpe deflated_sharpe pbo"
-    )
-    numbers = "sharpe sortino calmar profit_factor sharpe_low sharpe_high skew kurtosis expected_max_sharpe"
-    units = {
-        "0.25 USDC": "equity_start equity_end profit mean_trip fees funding",
-        "25.00%": percents,
-        "0.25": numbers,
-        "6.0 hours": "longest_drawdown period min_track_record track_record",
-        "4": "fills round_trips observations trials points failed",
-        "0.25 ×": "turnover leverage_mean leverage_max",
-    }
-    assert {name: text for name, (_, text) in written.items()} == {
-        name: text for text, names in units.items() for name in names.split()
-    }
-    assert written["hit_rate"][0] == "hit rate"
-    assert written["deflated_sharpe"][0] == "the same, as the best of the trials"
 
 
 def screen(monkeypatch: pytest.MonkeyPatch, run: Results, **luck: Any) -> dict[str, tuple[str, str]]:
@@ -199,21 +167,6 @@ def test_growth_leaves_out_what_was_paid_in_and_withdrawn() -> None:
     pd.testing.assert_series_equal(small_run().growth, small_run().equity["equity"])
 
 
-def test_frames_have_their_columns_whatever_the_rows_are() -> None:
-    by_rows = frame([(ms(1), "A", "x", "y"), (ms(2), "B", "x", "z")], EVENTS)
-    times = pd.Series([ms(1), ms(2)], dtype="int64")
-    by_columns = frame({"text": ["y", "z"], "time": times, "symbol": ["x", "x"], "kind": ["A", "B"]}, EVENTS)
-    pd.testing.assert_frame_equal(by_rows, by_columns)
-    stamped = frame({**by_rows, "time": by_rows["time"]}, EVENTS)
-    pd.testing.assert_frame_equal(by_rows, stamped)
-    assert by_rows["time"].tolist() == [HOURS[1], HOURS[2]]
-    assert {name: str(kind) for name, kind in by_rows.dtypes.items()}["time"] == "datetime64[ms, UTC]"
-    empty = frame([], EVENTS)
-    empty.loc[0] = by_rows.iloc[0]
-    assert len(frame([], EVENTS)) == 0, "each empty frame is another one"
-    assert frame({name: [] for name in EVENTS}, EVENTS).empty
-
-
 def test_records_are_the_last_values_of_each_time() -> None:
     assert records_frame([]).empty
     found = records_frame([(ms(2), {"a": 1.0}), (ms(1), {"b": 5.0}), (ms(2), {"a": 2.0, "b": 3.0})])
@@ -269,38 +222,6 @@ def test_the_trial_of_a_run_is_measured_once_and_only_with_the_usual_settings() 
     vectorised({A: pd.DataFrame({"close": MARKS[A]}, HOURS)}, [1.0, -1.0] * 6).luck()
     assert trials.frame()["sharpe"].notna().all(), "luck measures the run first"
     trials.clear()
-
-
-def test_returns_for_measures_of_overfitting_are_in_at_most_512_periods() -> None:
-    index = pd.date_range("2026-01-01", periods=1_025, freq="min", tz="UTC")
-    equity = pd.DataFrame({name: np.linspace(1_000, 2_000, 1_025) for name in EQUITY_COLUMNS}, index)
-    held = pd.DataFrame({A: 0.0}, index)
-    run = small_run(equity=equity, positions=held, marks=held + 1, transfers=frame([], TRANSFERS))
-    assert len(run.fine_returns()) == len(run.fine_returns(512)) == 512
-    assert len(run.fine_returns(513)) == 512
-    assert len(run.fine_returns(100)) == 93
-
-
-def test_frames_are_made_when_they_are_read_and_kept() -> None:
-    made: list[str] = []
-    own = small_run()
-
-    class Source:
-        def __getattr__(self, name: str) -> Callable[[], Any]:
-            made.append(name)
-            return lambda: getattr(own, name) if name != "curve" else own._curve()
-
-    source: Any = Source()
-    run = Results.of(source, "Lazy", {"n": 1}, {"seed": 2})
-    assert (run.name, run.params, run.settings, made) == ("Lazy", {"n": 1}, {"seed": 2}, [])
-    assert run.fills is run.fills
-    assert run.measures() == own.measures()
-    assert made == ["fills", "curve"]
-    with pytest.raises(AttributeError, match="no attribute 'curve'"):
-        run.curve  # noqa: B018
-    state = run.__getstate__()
-    assert state["_source"] is None
-    assert state["orders"] is own.orders
 
 
 class Told:
@@ -366,76 +287,14 @@ def test_a_folder_has_these_files_and_a_second_run_replaces_the_first(tmp_path: 
 
 def test_a_report_is_written_in_the_form_that_the_name_ends_with(tmp_path: Path) -> None:
     run = small_run()
-    for name, begins in (("a.HTML", "<!doctype html>"), ("b.htm", "<!doctype html>"), ("c.svg", "<?xml")):
+    for name, begins in (("a.HTML", "<!doctype html>"), ("c.svg", "<?xml")):
         path = run.report(str(tmp_path / name))
         assert path == tmp_path / name
         assert path.read_text(encoding="utf-8").startswith(begins)
     assert "#14181f" not in (tmp_path / "c.svg").read_text()
     assert "#14181f" in run.report(tmp_path / "d.svg", dark=True).read_text()
-    assert run.report().get_facecolor() == (1, 1, 1, 1)
-    assert run.report(dark=True).get_facecolor() != (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("given", [[small_run(name="Other")], {"Other(n=2, m=x)": small_run()}])
 def test_a_page_compares_runs_of_a_list_by_their_own_names(given: Any) -> None:
     assert "<th>Other(n=2, m=x)</th>" in small_run().page(against=given).html[-200_000:]
-
-
-def test_arguments_are_described_so_that_other_data_are_another_trial() -> None:
-    index = pd.date_range("2026-01-01", periods=3, freq="D", tz="UTC")
-    table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "t": list("abc")}, index)
-    described = recipes._describe
-    plain = {"a": None, "b": True, "c": 5, "d": 0.5, "e": "x", "f": [1, (2, 3)]}
-    assert described(plain) == {"a": None, "b": True, "c": 5, "d": 0.5, "e": "x", "f": [1, [2, 3]]}
-    assert described({1: 2}) == {"1": 2}
-    assert described(list(range(16))) == list(range(16))
-    long = described(list(range(17)))
-    assert long.startswith("17 items, checksum ")
-    assert long != described([*range(16), 99])
-    shown = described(table)
-    assert shown.startswith("DataFrame of 3 rows, 2026-01-01 00:00:00+00:00 to 2026-01-03 00:00:00+00:00, checksum ")
-    assert described(table.assign(t="z")) == shown, "only numbers count"
-    assert described(table.assign(x=9.0)) != shown
-    assert described(table["x"]).startswith("Series of 3 rows, 2026-01-01")
-    assert described(table.iloc[:0]).startswith("DataFrame of 0 rows, checksum ")
-    assert described(np.array([1, 2])).startswith("ndarray of 2 rows, checksum ")
-    assert described(np.array([1, 2])) == described(np.array([1.0, 2.0]))
-    assert described(np.array(["a"])) == "ndarray of 1 rows"
-    assert described(dict) == "<class 'dict'>"
-
-
-def test_what_the_caller_could_change_is_copied_before_the_run() -> None:
-    from tests.research.markets import Wandering
-
-    strategy, array = Wandering(), np.zeros(2)
-    table = pd.DataFrame({"x": [1.0]})
-    given = {"frame": table, "series": table["x"], "array": array, "deep": {"array": array}, "strategy": strategy}
-    copied = recipes._snapshot({**given, "same": (one := ["x"])})
-    table.loc[0, "x"] = 9.0
-    array[0] = 9.0
-    strategy.every = 99
-    assert copied["frame"]["x"].tolist() == copied["series"].tolist() == [1.0]
-    assert copied["array"].tolist() == copied["deep"]["array"].tolist() == [0.0, 0.0]
-    assert copied["strategy"].every == 7
-    assert copied["same"] is one
-
-
-def test_a_repeatable_function_keeps_all_its_arguments_but_the_progress_bar() -> None:
-    @recipes.repeatable
-    def made(data: Any, size: int = 3, *, progress: bool = False, session: Any = None, **more: Any) -> Results:
-        run = small_run(settings={"size": size, "progress": progress, **more})
-        object.__setattr__(run, "recipe", "its own")
-        return run
-
-    table = pd.DataFrame({"x": [1.0]})
-    run = made(table, progress=True, extra=5)
-    assert run.settings["progress"] is True
-    assert run.settings["extra"] == 5
-    assert run.settings["data"].startswith("DataFrame of 1 rows")
-    assert isinstance(run.recipe, Recipe)
-    assert {name: value for name, value in run.recipe.arguments.items() if name != "data"} == {
-        "size": 3, "session": None, "extra": 5,
-    }  # fmt: skip
-    assert run.recipe.arguments["data"] is not table
-    assert run.rerun(size=4).settings["size"] == 4
-    assert made(table, session=object()).recipe == "its own"

@@ -41,6 +41,7 @@ def kernel(first: int, end: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_processes_count_in_one_file_together_and_a_restarted_kernel_knows_it(file: Path) -> None:
     with ThreadPoolExecutor() as pool:
         list(pool.map(kernel, (0, 50), (100, 150)))

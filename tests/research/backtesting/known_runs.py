@@ -6,8 +6,6 @@ All numbers come from whole ones and from `random.Random`, so that the same run 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -16,15 +14,10 @@ from toolkit import orders
 from toolkit.errors import ActionRejected
 from toolkit.research import Results, Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
-from toolkit.research.backtesting.bar_matching import BarMatcher
-from toolkit.research.backtesting.broker import SimulatedBroker
-from toolkit.research.backtesting.driver import _BarRun
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
 from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar, BookSnapshot
-from toolkit.venue.engine.core import Core
-from toolkit.venue.risk import account_margin
 
 BTC, AAA = "BTCUSDC", "AAA"
 
@@ -225,49 +218,8 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-class Work:
-    """Counts what a run does, because most of it is left out where nothing can happen: see `bar_matching`."""
-
-    COUNTED: tuple[tuple[Any, str], ...] = (
-        (_BarRun, "_walk"),
-        (BarMatcher, "_match_at"),
-        (BarMatcher, "update_wake_prices"),
-        (BarMatcher, "keeps_margin"),
-        (Core, "run_hooks"),
-        (SimulatedBroker, "process_until"),
-        (SimulatedBroker, "_fill_market_order"),
-        (SimulatedBroker, "_has_margin"),
-        (account_margin, "cross_margin"),
-    )
-    """Walked bars, visited prices, renewed wake prices, bars with several positions, hooks, waits for arrivals, market
-    orders filled directly, margins that suffice, those that were computed to the cent."""
-
-    def __init__(self) -> None:
-        self.counts = dict.fromkeys((name for _, name in self.COUNTED), 0)
-
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Count what is called in the block, of `keeps_margin` and market orders only what is true."""
-        kept = [(owner, name, getattr(owner, name)) for owner, name in self.COUNTED]
-        for owner, name, method in kept:
-            setattr(owner, name, self._counted(name, method))
-        try:
-            yield
-        finally:
-            for owner, name, method in kept:
-                setattr(owner, name, method)
-
-    def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def count(*args: Any) -> Any:
-            found = method(*args)
-            self.counts[name] += found is None or bool(found)
-            return found
-
-        return count
-
-
-def story_of(name: str, seed: int) -> tuple[list[str], Results, tuple[int, ...]]:
-    """Return the story of a case, its results, and the counts of its work.
+def story_of(name: str, seed: int) -> tuple[list[str], Results]:
+    """Return the story of a case and its results.
 
     The story is what the strategy saw and did, and then all rows of the results without texts.
     """
@@ -279,9 +231,7 @@ def story_of(name: str, seed: int) -> tuple[list[str], Results, tuple[int, ...]]
             told.append(self)
             super().on_start(ctx)
 
-    work = Work()
-    with work.counting():
-        run = backtest(Kept(seed, 0.4), made(seed), **options)
+    run = backtest(Kept(seed, 0.4), made(seed), **options)
     lines = list(told[0].story)
     for part in ("fills", "orders", "funding", "transfers", "events", "equity", "positions", "marks", "records"):
         table = getattr(run, part).drop(columns=["reason", "text"], errors="ignore").reset_index()
@@ -289,4 +239,4 @@ def story_of(name: str, seed: int) -> tuple[list[str], Results, tuple[int, ...]]
     measured = run.measures()
     exact = ("equity_start", "equity_end", "profit", "fills", "round_trips", "turnover", "time_in_market", "fees")
     lines.append(f"measures {shown([f'{measured[one]:.6g}' for one in (*exact, 'funding', 'leverage_max')])}")
-    return lines, run, tuple(work.counts.values())
+    return lines, run

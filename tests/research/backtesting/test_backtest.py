@@ -9,7 +9,6 @@ import pytest
 
 from tests.research.markets import Scripted, Wandering, bars, flat, walk
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
-from toolkit.orders import Order
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
@@ -83,13 +82,6 @@ def test_a_liquidation_equals_the_numbers_by_hand(
     assert result.events["kind"].tolist() == ["LIQUIDATION"]
 
 
-def test_a_jump_over_the_liquidation_price_is_met_where_it_lands() -> None:
-    data = bars(*flat(60_000, 2), *flat(58_500, 2))
-    result = run({0: lambda ctx: ctx.buy(BTC, "0.05", slippage="0.005")}, data, capital=100, leverage=40)
-    assert result.fills["price"].tolist() == [60_000, 58_500]
-    assert result.equity["balance"].iloc[-1] == pytest.approx(98.2 - 75 - 1.755)
-
-
 @pytest.mark.parametrize(("side", "price"), [("buy", 58_300), ("sell", 61_700)])
 def test_a_large_position_is_liquidated_in_slices_until_it_has_recovered(side: str, price: int) -> None:
     """5 at 60,000 lose 8,500 of 10,000. A fifth of what is left is closed every 30 s.
@@ -118,20 +110,6 @@ def test_a_triggered_stop_that_finds_no_volume_tries_again_at_the_next_price(
     result = run(script, data, liquidity=BarLiquidity(share=0.5))
     assert result.fills["price"].tolist() == [60_000, later]
     assert result.fills["time"].tolist() == [data.index[1], data.index[3]]
-
-
-@pytest.mark.parametrize("fall", [0.031, 0.06, 0.13])
-def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(fall: float) -> None:
-    """As on the venue: see `test_gaps`."""
-    low = round(60_000 * (1 - fall), 1)
-
-    def enter(ctx: Context) -> None:
-        ctx.buy(BTC, "0.05")
-        ctx.place(Order(BTC, "SELL", "0", tif="IOC", reduce_only="SL_FROM_POSITION", trigger_price="59400"))
-
-    result = run({1: enter}, bars(*flat(60_000, 3), *flat(low, 3)), capital=10_000)
-    assert result.fills["price"].tolist() == [60_000, low]
-    assert result.positions[BTC].iloc[-1] == 0
 
 
 def test_an_exit_at_a_loss_fills_though_a_resting_order_would_then_lack_margin() -> None:
@@ -197,14 +175,6 @@ def reachable_numbers(root: Any) -> set[float]:
             if isinstance(item, types.MethodType):
                 todo.append(item.__self__)
     return found
-
-
-def test_the_peeking_test_would_notice() -> None:
-    class Leak:
-        def __init__(self) -> None:
-            self.box = {"rows": [(1, walk(1, 5)["close"].to_numpy()[:2])]}
-
-    assert walk(1, 5)["close"].iloc[4] in reachable_numbers(Leak())
 
 
 @pytest.mark.parametrize("cut", [30, 77, 120])
@@ -322,12 +292,6 @@ def test_a_path_of_your_own_visits_only_its_points(side: str, limit: str) -> Non
     script = {0: lambda ctx: getattr(ctx, side)(BTC, "0.1", limit)}
     assert len(run(script, data, path=Straight()).fills) == 0
     assert run(script, data).fills["price"].tolist() == [float(limit)]
-
-
-def test_a_stop_that_the_market_jumps_over_is_filled_where_it_lands() -> None:
-    data = bars(*flat(60_000, 2), *flat(57_000, 2))
-    result = run({0: lambda ctx: ctx.buy(BTC, "0.1", sl="58000")}, data)
-    assert result.fills["price"].tolist() == [60_000, 57_000]
 
 
 def test_refused_orders_come_back_with_the_reason() -> None:

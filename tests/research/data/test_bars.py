@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.research.backtesting.listing import listings
-from toolkit.research.data.bars import read_bars, tick_of
+from toolkit.research.data.bars import read_bars
 
 INDEX = pd.date_range("2026-01-01", periods=4, freq="h", tz="UTC")
 FRAME = pd.DataFrame(
@@ -56,14 +54,6 @@ def test_every_shape_gives_the_same_bars(data: Any) -> None:
         assert getattr(bars, name).tolist() == FRAME[name].tolist()
 
 
-def test_closes_alone_open_at_the_close_before() -> None:
-    bars = read_bars(pd.DataFrame({"A": [1.0, 3, 2], "B": [5.0, 5, 6]}, index=INDEX[:3]))
-    assert list(bars) == ["A", "B"]
-    assert bars["A"].open.tolist() == [1.0, 1.0, 3.0]
-    assert bars["A"].high.tolist() == [1.0, 3.0, 3.0]
-    assert bars["A"].low.tolist() == [1.0, 1.0, 2.0]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -89,34 +79,6 @@ def test_times_must_run_forward() -> None:
         read_bars(FRAME.reset_index(drop=True))
     with pytest.raises(InputError, match="data is int"):
         read_bars(5)
-
-
-def test_the_tick_is_the_finest_decimal_that_occurs() -> None:
-    bars = read_bars(
-        pd.DataFrame({"A": [1.25, 3.5, 2.0], "B": [5.0, 50, 6], "C": [1.10001, 1.2, 1.3]}, index=INDEX[:3])
-    )
-    assert [tick_of(bars[name]) for name in "ABC"] == [Decimal("0.01"), Decimal("1"), Decimal("0.00001")]
-
-
-def test_computed_prices_get_a_tick_that_leaves_fine_quantities() -> None:
-    rng = np.random.default_rng(1)
-    for price, tick in ((60_000.0, "0.1"), (100.0, "0.001"), (1.0, "0.00001"), (2e-6, "1E-8")):
-        computed = price * (1 + rng.random(50) / 10)
-        frame = pd.DataFrame({"close": computed}, index=pd.date_range("2026-01-01", periods=50, freq="min"))
-        assert tick_of(read_bars(frame)["ASSET"]) == Decimal(tick)
-        assert float(listings(read_bars(frame), None)[0][0]["stepSize"]) * price <= 100
-    tiny = pd.DataFrame({"close": [7e-7, 7.1e-7]}, index=pd.date_range("2026-01-01", periods=2, freq="min"))
-    assert tick_of(read_bars(tiny)["ASSET"]) == Decimal("1E-8")
-
-
-@pytest.mark.parametrize(("unit", "scale"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
-def test_epochs_are_told_apart_by_size(unit: str, scale: int) -> None:
-    seconds = 1_767_225_600 + np.arange(4) * 3600
-    for times in (seconds * scale, (seconds * scale).astype("float64")):
-        made = read_bars(FRAME.reset_index(drop=True).assign(time=times))["ASSET"]
-        assert made.opened.tolist() == (seconds * 1000).tolist()
-    halves = read_bars(FRAME.reset_index(drop=True).assign(time=seconds[0] + np.arange(4) / 2))["ASSET"]
-    assert np.diff(halves.opened).tolist() == [500] * 3
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.data import order_books
-from toolkit.research.data.event_array import MS, EventArray, Kind, empty, from_columns, whole_units_of, with_clears
+from toolkit.research.data.event_array import MS, Kind, empty, from_columns
 from toolkit.research.data.events import Events
-from toolkit.research.data.order_books import BookCursor, BookUpdates, as_levels, feed_times, with_levels
+from toolkit.research.data.order_books import BookCursor, BookUpdates, feed_times, with_levels
 from toolkit.research.data.replaying import Tape
 from toolkit.venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
@@ -124,77 +124,6 @@ def test_books_are_those_of_plain_dictionaries_by_either_clock(seed: int, crossi
     assert same.bids is updates.bids
 
 
-def test_without_a_book_there_are_no_messages_and_no_changes() -> None:
-    events = made((1, 2, Kind.TRADE, 1, 100.0, 1.0, 0, 0))
-    updates = BookUpdates(events, events.array["local_ns"])
-    assert (len(updates), [len(each) for each in updates.changes()], updates.bids.tolist()) == (0, [0] * 4, [])
-    assert BookCursor(updates).best == (0, 0)
-
-
-@pytest.mark.parametrize(("side", "away"), [(1, -1), (-1, 1)])
-@pytest.mark.parametrize("distance", [1, 63, 64, 65, 1_999, 2_000, 5_000])
-def test_the_next_level_is_found_however_far_it_is(side: int, away: int, distance: int) -> None:
-    best, far = 10_000, 10_000 + away * distance
-    events = made(
-        (1, 1, Kind.DEPTH, side, best, 1.0, 1, 0), (1, 1, Kind.DEPTH, side, far, 2.0, 1, 0),
-        (1, 1, Kind.DEPTH, side, far + away, 3.0, 1, 0), (2, 2, Kind.DEPTH, side, best, 0.0, 2, 1),
-    )  # fmt: skip
-    updates = BookUpdates(events, events.array["local_ns"])
-    cursor = BookCursor(updates)
-    cursor.move(1)
-    assert cursor.levels(side, 9) == ((best, 1), (far, 2), (far + away, 3))
-    assert cursor.levels(side, 2) == ((best, 1), (far, 2))
-    cursor.move(2)
-    assert cursor.levels(side, 9) == ((far, 2), (far + away, 3))
-    assert cursor.levels(-side, 9) == ()
-    shown = (updates.bids if side > 0 else updates.asks).tolist()
-    assert shown == [best, far]
-
-
-def test_local_times_are_put_forward_where_the_recorders_clock_was_behind() -> None:
-    late = made((10, 15, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 22, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
-    assert feed_times(late).tolist() == [15, 22]
-    behind = made((10, 4, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 19, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
-    assert feed_times(behind).tolist() == [10, 25]
-    assert feed_times(behind[:0]).tolist() == []
-
-
-def test_best_prices_become_a_book_of_one_level_and_levels_stay_as_they_are() -> None:
-    quotes = made(
-        (1, 2, Kind.QUOTE, 1, 100.0, 1.0, 7, 0), (1, 2, Kind.QUOTE, -1, 101.0, 2.0, 7, 0),
-        (3, 4, Kind.TRADE, 1, 101.0, 1.0, 1, 0), (5, 6, Kind.QUOTE, 1, 99.0, 3.0, 8, 0), symbol="BTC",
-    )  # fmt: skip
-    levels = as_levels(quotes)
-    shown = [tuple(row.item()[FIELDS.index(name)] for name in ("kind", "side", "price")) for row in ordered(levels)]
-    assert shown == [
-        (Kind.CLEAR, 1, 0.0), (Kind.SNAPSHOT, 1, 100.0), (Kind.CLEAR, -1, 0.0), (Kind.SNAPSHOT, -1, 101.0),
-        (Kind.TRADE, 1, 101.0), (Kind.CLEAR, 1, 0.0), (Kind.SNAPSHOT, 1, 99.0),
-    ]  # fmt: skip
-    assert levels.symbol == "BTC"
-    updates = BookUpdates(levels, levels.array["exchange_ns"])
-    assert (updates.bids.tolist(), updates.asks.tolist()) == ([100, 99], [101, 101])
-    depth = made((1, 2, Kind.DEPTH, 1, 100.0, 1.0, 7, 0))
-    assert as_levels(depth) is depth
-
-
-def ordered(events: EventArray) -> Any:
-    return events.array[list(FIELDS)]
-
-
-def test_a_clear_has_the_times_and_the_id_of_the_row_that_it_begins() -> None:
-    events = made((1, 2, Kind.SNAPSHOT, 1, 100.0, 1.0, 7, 3), (3, 4, Kind.SNAPSHOT, -1, 101.0, 2.0, 8, 4))
-    cleared = with_clears(events.array, np.array([1]), price=105.0)
-    assert [row.item() for row in cleared[list(FIELDS)]] == [
-        (1, 2, Kind.SNAPSHOT, 1, 100.0, 1.0, 7, 3), (3, 4, Kind.CLEAR, 0, 105.0, 0.0, 8, 0),
-        (3, 4, Kind.SNAPSHOT, -1, 101.0, 2.0, 8, 4),
-    ]  # fmt: skip
-
-
-def test_values_become_whole_units_within_bounds() -> None:
-    values = np.array([0.30000000000000004, -0.3, np.nan, np.inf, -np.inf, 1e300])
-    assert whole_units_of(values, 0.1).tolist() == [3, -3, 0, 2**52, -(2**52), 2**52]
-
-
 def random_orders(seed: int, count: int = 250) -> Events:
     rng = np.random.default_rng(seed)
     rows = []
@@ -285,20 +214,6 @@ def test_single_orders_make_levels_fills_and_places_in_the_queue(seed: int) -> N
     assert not order_books.has_single_orders(levels)
 
 
-@pytest.mark.parametrize("side", [1, -1])
-def test_fills_are_trades_of_the_other_side_where_the_events_have_none(side: int) -> None:
-    events = made(
-        (1, 1, Kind.ADD, side, 100.0, 5.0, 1, 0), (2, 2, Kind.FILL, 0, 0.0, 3.0, 1, 0),
-        (3, 3, Kind.CANCEL, 0, 0.0, 3.0, 1, 0), (4, 4, Kind.FILL, 0, 0.0, 3.0, 9, 0),
-    )  # fmt: skip
-    levels, fills = with_levels(events)
-    assert [row.item() for row in levels.array[list(FIELDS)]] == [
-        (1, 1, Kind.DEPTH, side, 100.0, 5.0, 1, 0), (2, 2, Kind.TRADE, -side, 100.0, 3.0, 2, 0),
-        (3, 3, Kind.DEPTH, side, 100.0, 2.0, 3, 0),
-    ]  # fmt: skip
-    assert (fills.rows.tolist(), fills.priority_rows.tolist(), fills.sources.tolist()) == ([1], [0], [0, 1, 2])
-
-
 # the tape that a venue replays
 
 
@@ -328,3 +243,45 @@ def test_a_tape_has_the_changes_of_each_millisecond_in_the_order_of_the_exchange
     assert (raised.value.field, raised.value.value) == ("replay", "0.5")
     nothing = Tape(events[:0], Decimal("0.5"), Decimal(1))
     assert (nothing.times, nothing.book(0)) == ([], [])
+
+
+@pytest.mark.parametrize(("side", "away"), [(1, -1), (-1, 1)])
+@pytest.mark.parametrize("distance", [1, 63, 64, 65, 1_999, 2_000, 5_000])
+def test_the_next_level_is_found_however_far_it_is(side: int, away: int, distance: int) -> None:
+    best, far = 10_000, 10_000 + away * distance
+    events = made(
+        (1, 1, Kind.DEPTH, side, best, 1.0, 1, 0), (1, 1, Kind.DEPTH, side, far, 2.0, 1, 0),
+        (1, 1, Kind.DEPTH, side, far + away, 3.0, 1, 0), (2, 2, Kind.DEPTH, side, best, 0.0, 2, 1),
+    )  # fmt: skip
+    updates = BookUpdates(events, events.array["local_ns"])
+    cursor = BookCursor(updates)
+    cursor.move(1)
+    assert cursor.levels(side, 9) == ((best, 1), (far, 2), (far + away, 3))
+    assert cursor.levels(side, 2) == ((best, 1), (far, 2))
+    cursor.move(2)
+    assert cursor.levels(side, 9) == ((far, 2), (far + away, 3))
+    assert cursor.levels(-side, 9) == ()
+    shown = (updates.bids if side > 0 else updates.asks).tolist()
+    assert shown == [best, far]
+
+
+def test_local_times_are_put_forward_where_the_recorders_clock_was_behind() -> None:
+    late = made((10, 15, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 22, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
+    assert feed_times(late).tolist() == [15, 22]
+    behind = made((10, 4, Kind.DEPTH, 1, 1.0, 1.0, 1, 0), (20, 19, Kind.DEPTH, 1, 1.0, 1.0, 2, 0))
+    assert feed_times(behind).tolist() == [10, 25]
+    assert feed_times(behind[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_fills_are_trades_of_the_other_side_where_the_events_have_none(side: int) -> None:
+    events = made(
+        (1, 1, Kind.ADD, side, 100.0, 5.0, 1, 0), (2, 2, Kind.FILL, 0, 0.0, 3.0, 1, 0),
+        (3, 3, Kind.CANCEL, 0, 0.0, 3.0, 1, 0), (4, 4, Kind.FILL, 0, 0.0, 3.0, 9, 0),
+    )  # fmt: skip
+    levels, fills = with_levels(events)
+    assert [row.item() for row in levels.array[list(FIELDS)]] == [
+        (1, 1, Kind.DEPTH, side, 100.0, 5.0, 1, 0), (2, 2, Kind.TRADE, -side, 100.0, 3.0, 2, 0),
+        (3, 3, Kind.DEPTH, side, 100.0, 2.0, 3, 0),
+    ]  # fmt: skip
+    assert (fills.rows.tolist(), fills.priority_rows.tolist(), fills.sources.tolist()) == ([1], [0], [0, 1, 2])

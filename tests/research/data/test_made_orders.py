@@ -41,9 +41,3 @@ def test_each_taker_meets_the_best_price_and_there_the_oldest_order() -> None:
             if left < 5e-4:
                 del book[identity]
     assert fills > 50
-
-
-def test_the_seed_gives_the_same_events_again() -> None:
-    one, again, other = (single_orders(seed, seconds=5).array for seed in (1, 1, 2))
-    assert (one == again).all()
-    assert len(one) != len(other) or (one != other).any()

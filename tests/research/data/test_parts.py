@@ -12,11 +12,10 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.research.data import event_files
 from toolkit.research.data.bars import ExtremeOrder, read_bars, tick_of
 from toolkit.research.data.event_array import Kind, from_columns, grid_of
-from toolkit.research.data.event_files import EventFiles, Summary, holds_events, summary_of
-from toolkit.research.data.events import Events, merge
+from toolkit.research.data.event_files import EventFiles, summary_of
+from toolkit.research.data.events import Events
 from toolkit.research.data.loading import guess_format, load
 from toolkit.research.data.replaying import replay
 from toolkit.venue.local import LocalVenue
@@ -94,46 +93,6 @@ def test_files_of_one_time_are_read_together_and_the_whole_has_the_facts_of_all(
         assert len(EventFiles("BTC", pair).groups) == groups
 
 
-def test_a_file_is_read_again_for_its_summary_only_after_a_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, reads = tmp_path / "events.parquet", []
-    made(row(S)).save(path)
-    read = event_files.read_part
-    monkeypatch.setattr(event_files, "read_part", lambda *given: reads.append(given) or read(*given))
-    first = EventFiles("BTC", [path]).summary
-    assert EventFiles("BTC", [str(path)]).summary.local_ns == first.local_ns == (S, S)
-    assert len(reads) == 1
-    made(row(S), row(2 * S)).save(path)
-    assert EventFiles("BTC", [path]).summary.local_ns == (S, 2 * S)
-    assert len(reads) == 2
-    table = tmp_path / "candles.csv"
-    table.write_text("time,open,high,low,close\n1767225600,1,1,1,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"candles\.csv: expected events of BTC"):
-        EventFiles("BTC", [table])
-
-
-@pytest.mark.parametrize(
-    ("part", "events"),
-    [(made(row(S)), True), (["a"], True), ([Path("a"), made(row(S))], True), ([], False), ("a", False), ([1], False),
-     (["a", 1], False), (pd.DataFrame(), False)],
-    ids=["events", "a list", "both", "nothing", "text", "numbers", "mixed", "a frame"],
-)  # fmt: skip
-def test_lists_of_files_are_events(part: Any, events: bool) -> None:
-    assert holds_events(part) is events
-    assert isinstance(summary_of(made(row(S))), Summary)
-
-
-def test_events_of_several_files_are_one_in_the_order_they_were_received() -> None:
-    first = made(row(S, price=1.0), row(5 * S, price=2.0), row(4 * S, price=3.0), source="a", notes=("one",))
-    second = made(row(3 * S, price=4.0), row(5 * S, price=5.0), source="b", notes=("two",), exchange="x", symbol="")
-    both = merge(iter([first, second]))
-    assert both.array["price"].tolist() == [1.0, 4.0, 2.0, 3.0, 5.0]  # a time that runs back stays where it was
-    assert (both.symbol, both.exchange, both.source, both.notes) == ("BTC", "x", "a; b", ("one", "two"))
-    assert merge([first]) is first
-    assert merge([first, first]).source == "a"
-
-
 def test_a_part_of_events_is_chosen_by_local_time_and_counts_its_kinds() -> None:
     events = made(row(S), row(2 * S, Kind.DEPTH), row(3 * S), notes=("n",), source="s", exchange="e")
     start, end = (pd.Timestamp(at, unit="ns", tz="UTC") for at in (2 * S, 3 * S))
@@ -159,25 +118,6 @@ def test_the_grid_has_at_most_so_many_places(values: list[float], most: int, gri
 
 
 # formats
-
-HEADS = {
-    "a.npz": (b"", "hftbacktest"), "a.npy": (b"", "hftbacktest"), "a.feather": (b"", "freqtrade"),
-    "a.json": (b" [ [1,2,3]]", "freqtrade"), "b.json": (b"[]", "freqtrade"),
-    "c.json": (b'{"channel": "l2Book"}', "hyperliquid"), "d.json": (b'x {"channel":"trades"}', "hyperliquid"),
-    "e.json": (b'{"channel": "other"}', "binance-usdm"), "f.json": (b'{"topic":"orderbook.50"}', "bybit"),
-    "g.json": (b'{"topic": "publicTrade.BTC"}', "bybit"), "h.json": (b'{"topic": "kline.1"}', "binance-usdm"),
-    "i.csv": (b"\n# said\nexchange,symbol,timestamp,local_timestamp,side\n", "tardis"),
-    "j.csv": (b"timestamp,side,price,volume\n", "bybit"), "k.csv": (b"timestamp,side,price,other\n", "csv"),
-    "l.csv": (b"time;open;close\n1;2;3", "csv"), "m.csv": (b'\xef\xbb\xbf"timestamp","side","price","size"\n', "bybit"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_a_format_is_guessed_by_name_and_beginning(name: str, tmp_path: Path) -> None:
-    head, form = HEADS[name]
-    (tmp_path / name).write_bytes(head)
-    assert guess_format(tmp_path / name) == form
-    assert guess_format(tmp_path) == "recording"
 
 
 @pytest.mark.parametrize(
@@ -354,40 +294,6 @@ def test_the_path_inside_a_bar_meets_one_extreme_and_then_the_other(
     assert ExtremeOrder().first == "near"
     with pytest.raises(InputError, match="first is 'best', not one of near, far, low, high"):
         ExtremeOrder("best")
-
-
-def test_a_replay_is_shifted_to_now_in_ticks_of_the_venue() -> None:
-    with toolkit.connect(clock="manual") as session:
-        now = session.clock.now_ms()
-        table = frame(
-            [0, 60_000], open=[60_000.04, 0.01], high=[60_001.0, 0.02], low=[59_999.0, 0.01], close=[60_000.5, 0.02]
-        )
-        going = replay(session, {"BTCUSDC": table})
-        assert (going.start.value // 1_000_000, going.end.value // 1_000_000) == (now, now + 120_000)
-        assert (going.symbols, going.shift) == (("BTCUSDC",), pd.Timedelta(now, unit="ms"))
-        track = going.source.tracks[1]
-        assert [track.at(now + ms) for ms in (0, 20_000, 40_000, 59_999)] == [600_000, 599_990, 600_010, 600_005]
-        assert [track.at(now + ms) for ms in (60_000, 119_999, 999_999)] == [1, 1, 1]
-        with pytest.raises(InputError, match="XYZ is not a product of this venue, which lists BTCUSDC"):
-            replay(session, {"XYZ": table})
-
-
-@pytest.mark.parametrize("first", ["near", "far"])
-def test_a_replay_takes_the_path_that_is_given_and_the_length_of_the_bars(first: str) -> None:
-    with toolkit.connect(clock="manual") as session:
-        now = session.clock.now_ms()
-        table = frame([0, 300_000], open=[60_000.0] * 2, high=[60_003.0] * 2, low=[59_999.0] * 2, close=[60_001.0] * 2)
-        going = replay(session, {"BTCUSDC": table}, path=ExtremeOrder(first))
-        assert (going.end - going.start) == pd.Timedelta("10min")
-        extremes = [599_990, 600_030] if first == "near" else [600_030, 599_990]
-        assert [going.source.tracks[1].at(now + third * 100_000) for third in (1, 2)] == extremes
-        assert isinstance(session.venue, LocalVenue)
-        core = session.venue.host.core
-        attached = core.price_source
-        going.stop()
-        assert core.price_source != attached
-        going.attach()
-        assert core.price_source == attached
 
 
 def test_a_path_is_given_each_bar_in_ticks_and_steps_of_the_venue() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +12,7 @@ from toolkit.errors import InputError
 from toolkit.research import data
 from toolkit.research.data.event_array import Kind, from_columns
 from toolkit.research.data.events import Events
-from toolkit.research.data.quality import COLUMNS, _check_updates, too_late
+from toolkit.research.data.quality import COLUMNS, too_late
 
 S, MS = 1_000_000_000, 1_000_000
 FIELDS = ("exchange_ns", "local_ns", "kind", "side", "price", "quantity", "id", "previous")
@@ -131,63 +130,6 @@ CHAINS: dict[str, tuple[list[Any], list[tuple[Any, ...]]]] = {
 def test_a_chain_of_updates_has_no_gap_and_does_not_run_back(case: str) -> None:
     rows, expected = CHAINS[case]
     assert [(*each[:3], each[6]) for each in found(made(*rows))] == expected
-
-
-def plain_findings(messages: list[tuple[bool, int, int]], stream: str, restarts: bool) -> set[tuple[str, int]]:
-    """Return what is wrong with messages (whole, id, id of the one before), one after another, each at its number."""
-    wrong: set[tuple[str, int]] = set()
-    highest = 0
-    for number, (whole, identity, named) in enumerate(messages):
-        if number:
-            whole_before, before, _ = messages[number - 1]
-            known = identity != 0 and before != 0
-            follows = (known and identity - before in (0, 1)) or (restarts and identity == 1)
-            if whole and not whole_before and not follows and stream == "book":
-                wrong.add(("gap", number))
-            if known and not whole:
-                if identity == before and not whole_before and stream == "book":
-                    wrong.add(("repeat", number))
-                if identity < highest:
-                    wrong.add(("backwards", number))
-                if named not in (before, 0) and identity > highest:
-                    wrong.add(("gap", number))
-        highest = identity if whole else max(highest, identity)
-    return wrong
-
-
-@pytest.mark.parametrize("stream", ["book", "quotes"])
-@pytest.mark.parametrize("restarts", [False, True])
-def test_random_chains_have_the_findings_of_a_plain_reading(stream: str, restarts: bool) -> None:
-    rng = np.random.default_rng(1)
-    kinds: set[str] = set()
-    for _ in range(120):
-        messages, rows, starts, identity = list[tuple[bool, int, int]](), list[Any](), list[int](), 5
-        for number in range(int(rng.integers(0, 12))):
-            whole = bool(rng.random() < 0.25)
-            step = int(rng.choice([-2, -1, 0, 1, 1, 1, 2]))
-            before, identity = identity, 1 if rng.random() < 0.1 else max(identity + step, 0)
-            named = int(rng.choice([0, before, before, identity]))
-            if rng.random() < 0.2:  # a snapshot of limited depth belongs to no chain
-                rows += [
-                    (number, number, Kind.CLEAR, 1, 90.0, 0.0, 77, 0),
-                    (number, number, Kind.SNAPSHOT, 1, 91.0, 1, 77, 0),
-                ]
-            messages.append((whole, identity, named))
-            starts.append(len(rows))
-            if whole:
-                rows.append((number, number, Kind.CLEAR, 0, 0.0, 0.0, identity, named))
-            rows.append((number, number, Kind.SNAPSHOT if whole else Kind.DEPTH, 1, 99.0, 1.0, identity, named))
-        columns = dict(zip(FIELDS, zip(*rows, strict=True), strict=True)) if rows else {}
-        part = from_columns(columns, len(rows))
-        given = np.arange(len(rows)) + 1_000
-        told = {
-            (wrong.problem, starts.index(row - 1_000))
-            for wrong in _check_updates(stream, part, given, restarts)
-            for row in wrong.rows.tolist()
-        }
-        assert told == plain_findings(messages, stream, restarts)
-        kinds |= {problem for problem, _ in told}
-    assert kinds == ({"gap", "repeat", "backwards"} if stream == "book" else {"gap", "backwards"})
 
 
 TRADES: dict[str, tuple[list[int], list[tuple[Any, ...]]]] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,17 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
+from tests.research.data.test_store import BEGIN_MS, Source, at, trade
 from toolkit import extras
-from toolkit.errors import DataWarning, InputError, MissingPackage, StoredFileError
-from toolkit.research.data import event_files
-from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns, refuse_inverse
-from toolkit.research.data.events import _KIND, Events, holds_events, read_events
+from toolkit.errors import InputError, MissingPackage, StoredFileError
+from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns
+from toolkit.research.data.events import Events, holds_events, read_events
 from toolkit.research.data.loading import load
-from toolkit.research.data.recorder import Recorder, record
+from toolkit.research.data.recorder import record
 from toolkit.research.data.recording import Recording
-from toolkit.research.data.recording_store import JOURNAL, PART, Store, parts_of
-from toolkit.stored.tables import read_table, write_table
+from toolkit.research.data.recording_store import JOURNAL, Store, parts_of
 
 S, MS = 1_000_000_000, 1_000_000
 
@@ -64,26 +60,14 @@ def test_markets_are_recorded_by_default_with_twenty_levels_and_candles_of_a_min
             ("trades", "BTC", {}), ("order_book", "BTC", {"depth": 20}), ("ticker", "BTC", {}),
             ("candles", "BTC", {"interval": "1m"}),
         ]  # fmt: skip
-        store = recorder._store
-        assert (store._rows_per_file, store._flush_ms, store._exact, store._identity) == (
-            50_000,
-            300_000,
-            False,
-            "here",
-        )
         assert recorder.rows == dict.fromkeys(("trades", "order_book", "ticker", "candles"), 0)
         assert list(recorder.live) == session.stream.sources
-    plain = Store(tmp_path / "b")
-    assert (plain._rows_per_file, plain._flush_ms, plain._exact, plain._identity) == (50_000, 300_000, False, "")
-    plain.close()
 
 
 def test_channels_symbols_and_options_are_those_that_are_given(session: Any, tmp_path: Path) -> None:
     options: dict[str, Any] = {"depth": 7, "interval": "5m", "rows_per_file": 2, "flush_ms": 9, "exact": True}
     channels = ["order_book", "candles", "account"]
-    with record(session, tmp_path / "a", ["A", "B"], channels=channels, **options) as recorder:
-        store = recorder._store
-        assert (store._rows_per_file, store._flush_ms, store._exact) == (2, 9, True)
+    record(session, tmp_path / "a", ["A", "B"], channels=channels, **options).close()
     assert session.stream.asked == [
         *(("order_book", name, {"depth": 7}) for name in "AB"),
         *(("candles", name, {"interval": "5m"}) for name in "AB"), ("account", {}),
@@ -110,69 +94,7 @@ def test_a_market_without_candles_is_recorded_without_them_unless_they_are_asked
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.parametrize(("speed", "kind", "expected"), [
-    (60, "snapshot", [950, 950]), (60, "incremental", [900, 950]), (1, "snapshot", [1_000, 1_000]),
-])  # fmt: skip
-def test_a_snapshot_was_received_with_its_newest_row_where_time_is_fast(
-    speed: int, kind: str, expected: list[int], tmp_path: Path
-) -> None:
-    clock: Any = SimpleNamespace(speed=speed, now_ms=lambda: BEGIN_MS + 1_000)
-    source: Any = Source()
-    recorder = Recorder(Store(tmp_path), [source], clock)
-    recorder.follow("trades", source, "BTC")
-    source.says(update([trade(1, 900), trade(2, 950)], kind))
-    recorder.close()
-    assert received(tmp_path, "trades") == expected
-
-
-def test_a_state_has_the_time_of_the_clock_until_something_was_published(tmp_path: Path) -> None:
-    clock: Any = SimpleNamespace(speed=60, now_ms=lambda: BEGIN_MS + clock.ms, ms=1_000)
-    source: Any = Source()
-    recorder = Recorder(Store(tmp_path), [source], clock)
-    recorder.follow("trades", source, "BTC")
-    for ms in (1_000, 5_000):
-        clock.ms = ms
-        source.says_state(source)
-    recorder.close()
-    assert received(tmp_path, "status") == [1_000, 1_000]
-
-
-def test_rows_that_a_full_disk_lost_are_not_counted_as_received(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source: Any = Source()
-    recorder = Recorder(Store(tmp_path), [source], SimpleNamespace(speed=1, now_ms=lambda: BEGIN_MS))  # type: ignore[arg-type]
-    recorder.follow("trades", source, "BTC")
-    source.says(update([trade(1, 1)]))
-
-    def fails(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as disk:
-        disk.setattr("toolkit.research.data.recording_store.LineFile.append", fails)
-        source.says(update([trade(2, 2), trade(3, 3)]))
-    source.says(update([trade(4, 4)]))
-    assert (recorder.rows, recorder._store.lost) == ({"trades": 2}, 2)
-    with pytest.warns(DataWarning, match="2 rows were lost") as noted:
-        recorder.close()
-    assert [Path(one.filename).name for one in noted] == ["test_recorded_bounds.py"]
-    assert Recording(tmp_path).frame("trades")["price"].tolist() == [1.0, 4.0]
-
-
 # files of a recording
-
-
-def test_parts_are_numbered_and_named_by_their_first_row(tmp_path: Path) -> None:
-    store = Store(tmp_path, rows_per_file=1)
-    for number in range(2):
-        store.append("trades", "BTC", [trade(number, number)], at(number), "incremental", number)
-    store.close()
-    names = [part.name for part in parts_of(tmp_path, "trades", "BTC")]
-    pattern = r"part-(\d{13})-([0-9a-f]{8})-(\d{6})\.parquet"
-    found = [re.fullmatch(pattern, name) for name in names]
-    assert [each and (each[1], each[3]) for each in found] == [
-        (str(BEGIN_MS + number), f"{number + 1:06}") for number in range(2)
-    ]
 
 
 def test_a_journal_whose_part_is_there_and_what_was_incomplete_are_removed(tmp_path: Path) -> None:
@@ -221,19 +143,6 @@ def test_parts_of_two_markets_are_not_read_as_one(tmp_path: Path) -> None:
         Recording(tmp_path / "both").frame("trades")
 
 
-def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) -> None:
-    store, day = Store(tmp_path), 86_400_000
-    store.append("trades", "BTC", [trade(number, number * day) for number in range(3)], at(0), "incremental", 1)
-    store.close()
-    first, _, last = parts_of(tmp_path, "*", "*")
-    for part in (first, last):
-        part.write_bytes(b"damaged")
-    assert Recording(tmp_path).frame("trades", start=at(day), end=at(2 * day))["price"].tolist() == [1.0]
-    for start, end in ((day - 1, 2 * day), (day, 2 * day + 1)):
-        with pytest.raises(StoredFileError, match="it is damaged"):
-            Recording(tmp_path).frame("trades", start=at(start), end=at(end))
-
-
 # events as tables
 
 
@@ -273,24 +182,6 @@ def test_a_table_has_words_for_kinds_and_sides_and_nothing_where_there_is_none()
     every = empty(len(Kind))
     every["kind"] = list(Kind)
     assert Events(every).arrow()["kind"].to_pylist() == [kind.name.lower() for kind in Kind]
-
-
-def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    session: Any = SimpleNamespace(stream=Stream())
-    uses: list[Callable[[], object]] = [
-        lambda: record(session, tmp_path / "new", "BTC", channels="trades"),
-        lambda: Recording(tmp_path).frame("trades"),
-        lambda: holds_events(tmp_path / "a.parquet"),
-        events().arrow,
-    ]
-    for use in uses:
-        with pytest.raises(MissingPackage, match=r"pyarrow is not installed.*toolkit\[data\]"):
-            use()
-    assert session.stream.asked == []
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_keeps_what_is_known_of_the_events_in_groups_of_a_hundred_thousand(tmp_path: Path) -> None:
@@ -348,30 +239,6 @@ def test_a_row_that_is_no_event_is_named_with_what_was_expected(
         read_events(foreign(tmp_path / "a.parquet", **changed))
 
 
-def test_a_grid_that_is_no_number_is_a_file_of_another_program(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    about = {b"toolkit.events": b'{"tick_size": "many"}'}
-    write_table(path, events().arrow().replace_schema_metadata(None), PART, about=about)
-    with pytest.raises(StoredFileError, match="it is a file of another kind, part of a recording"):
-        read_events(path)
-    pq.write_table(pa.table(FOREIGN).replace_schema_metadata(about), path)
-    with pytest.raises(InputError, match=r"a\.parquet: expected a Parquet file of events"):
-        read_events(path)
-    events().save(path)
-    _, header = read_table(path, _KIND)
-    assert header.version == 1
-
-
-def test_what_was_computed_of_events_stays_here_when_they_are_sent_to_another_process() -> None:
-    given = events(symbol="BTC")
-    given.cache["books"] = 1
-    again = pickle.loads(pickle.dumps(given))
-    assert (again.cache, given.cache, again.symbol) == ({}, {"books": 1}, "BTC")
-    assert np.array_equal(again.array, given.array)
-    with pytest.raises(InputError, match="events have the dtype EVENT, not float64"):
-        Events(np.zeros(3))
-
-
 def test_bars_of_trades_have_the_first_highest_lowest_last_and_sum_by_symbol() -> None:
     seconds, prices = (0, 59, 60, 200, 239), (5.0, 7.0, 4.0, 2.0, 3.0)
     trades = pd.DataFrame(
@@ -390,25 +257,27 @@ def test_bars_of_trades_have_the_first_highest_lowest_last_and_sum_by_symbol() -
     assert Events(array, symbol="A").bars().to_numpy().tolist() == [[time(60), "A", 9.0, 9.0, 9.0, 9.0, 2.0]]
 
 
-@pytest.mark.parametrize(
-    ("symbol", "exchange", "inverse"),
-    [("BTCUSD", "okx", False), ("BTCUSDH26", "bybit", True), ("BTCUSDH2", "bybit", False), ("XBTH26", "", True),
-     ("BTCUSDH26", "bitmex", True), ("ANY", "binance-delivery", True), ("ANY", "Binance-Delivery", True),
-     ("BTC_USDT", "deribit", False), ("btc/usd:btc", "", True), ("BTC", "binance", False)],
-)  # fmt: skip
-def test_an_inverse_contract_is_known_by_its_name_or_by_its_exchange(symbol: str, exchange: str, inverse: bool) -> None:
-    if not inverse:
-        refuse_inverse(symbol, exchange)
-        return
-    with pytest.raises(InputError, match=f"{symbol} is an inverse contract") as raised:
-        refuse_inverse(symbol, exchange)
-    assert (raised.value.field, raised.value.rule, raised.value.value) == ("data", "linear", symbol)
-
-
 def test_a_file_that_is_not_there_names_up_to_five_others(tmp_path: Path) -> None:
     for name in "fedcba":
         (tmp_path / name).write_text("x")
     with pytest.raises(InputError, match=r"has a, b, c, d, e$") as raised:
         load(tmp_path / "g")
     assert raised.value.nearest == tuple("abcde")
-    assert event_files._summary_of_file.cache_info().maxsize == 4_096
+
+
+def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    session: Any = SimpleNamespace(stream=Stream())
+    uses: list[Callable[[], object]] = [
+        lambda: record(session, tmp_path / "new", "BTC", channels="trades"),
+        lambda: Recording(tmp_path).frame("trades"),
+        lambda: holds_events(tmp_path / "a.parquet"),
+        events().arrow,
+    ]
+    for use in uses:
+        with pytest.raises(MissingPackage, match=r"pyarrow is not installed.*toolkit\[data\]"):
+            use()
+    assert session.stream.asked == []
+    assert list(tmp_path.iterdir()) == []

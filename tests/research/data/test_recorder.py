@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -63,55 +62,6 @@ def test_a_recording_holds_what_the_venue_did(session: toolkit.Session, tmp_path
     assert not list((tmp_path / "data").glob(".journal")), "nothing is left but parts"
 
 
-def test_best_prices_come_back_as_they_were(session: toolkit.Session, tmp_path: Path) -> None:
-    seen: list[tuple[float, float]] = []
-    with record(session, tmp_path, "BTCUSDC", channels=["order_book"], depth=5) as recorder:
-        book = session.stream.order_book("BTCUSDC", 5)
-
-        def look() -> None:
-            top = (float(book.best_bid or 0), float(book.best_ask or 0))
-            if not seen or seen[-1] != top:
-                seen.append(top)
-
-        look()
-        book.on_update(lambda update: look())
-        advance(session)
-        recorder.flush()
-        tops = recorder.recording.tops("BTCUSDC")
-    changed = tops[(tops[["bid", "ask"]] != tops[["bid", "ask"]].shift()).any(axis=1)]
-    assert list(zip(changed["bid"], changed["ask"], strict=True)) == seen
-    assert (tops["mid"] == (tops["bid"] + tops["ask"]) / 2).all()
-    assert tops["time"].is_monotonic_increasing
-
-
-def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolkit.Session, tmp_path: Path) -> None:
-    start = pd.Timestamp(venue_of(session).host.now_ms(), unit="ms", tz="UTC")
-    with (
-        record(session, tmp_path / "candles", "BTCUSDC", channels=["candles"]),
-        record(session, tmp_path / "trades", "BTCUSDC", channels=["trades"]),
-    ):
-        advance(session, 60)
-    wanted = session.klines("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
-    for name in ("candles", "trades"):
-        bars = Recording(tmp_path / name).bars("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
-        assert bars["time"].tolist() == wanted.index.tolist()
-        for column in ("open", "high", "low", "close", "volume"):
-            assert bars[column].tolist() == pytest.approx(wanted[column].tolist()), (name, column)
-
-
-def test_an_account_is_recorded_too(session: toolkit.Session, tmp_path: Path) -> None:
-    with record(session, tmp_path, channels=["fills", "order_history", "positions", "account"]) as recorder:
-        session.buy("BTCUSDC", "0.01")
-        session.sell("ETHUSDC", "0.1")
-        advance(session, 2)
-    fills = recorder.recording.frame("fills")
-    assert sorted(fills["symbol"].unique()) == ["BTCUSDC", "ETHUSDC"]
-    assert fills["quantity"].sum() == pytest.approx(0.11)
-    assert len(recorder.recording.frame("fills", "BTCUSDC")) < len(fills)
-    assert recorder.recording.frame("account")["equity"].iloc[0] == 10_000
-    assert set(recorder.recording.frame("positions", "ETHUSDC")["short_size"]) >= {0.1}
-
-
 def test_frames_have_the_same_columns_when_empty(tmp_path: Path) -> None:
     recording = Recording(tmp_path)
     for channel in RECORDED:
@@ -133,6 +83,7 @@ def test_amounts_can_be_exact(session: toolkit.Session, tmp_path: Path) -> None:
     assert len(recorder.recording.tops("XRPUSDC"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
 def test_other_tools_read_it(session: toolkit.Session, tmp_path: Path) -> None:
     import dask.dataframe  # here, as it takes a second, which each worker would spend when it collects
@@ -153,49 +104,6 @@ def test_other_tools_read_it(session: toolkit.Session, tmp_path: Path) -> None:
     assert [(name, count) for name, count, _ in found] == list(ours.groupby("symbol").size().items())
 
 
-def test_days_are_partitions_and_windows_read_only_theirs(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    noon = pd.Timestamp("2026-01-31T12:00Z")
-    for hours in range(0, 72, 6):
-        when = (noon + pd.Timedelta(hours=hours)).to_pydatetime()
-        store.append(
-            "trades", "BTCUSDC", [{"time": when, "price": Decimal(hours), "symbol": "BTCUSDC"}], when, "x", hours
-        )
-    store.close()
-    days = sorted({part.parent.name for part in store.written})
-    assert days == ["day=2026-01-31", "day=2026-02-01", "day=2026-02-02", "day=2026-02-03"]
-    recording = Recording(tmp_path)
-    part = recording.frame("trades", start="2026-02-01", end="2026-02-02T06:00", columns=["price"])
-    assert part["price"].tolist() == [12, 18, 24, 30, 36]
-
-
-def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: Path) -> None:
-    for _ in range(3):
-        with record(session, tmp_path, "BTCUSDC", channels=["trades"]):
-            advance(session, 15)
-        advance(session, 3)
-    with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
-        pass
-    done = venue_of(session).host.core.state.history.trades[1]
-    assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]
-
-
-def test_a_recording_that_goes_on_says_since_when_nothing_was_recorded(
-    session: toolkit.Session, tmp_path: Path
-) -> None:
-    with record(session, tmp_path, "BTCUSDC") as recorder:
-        advance(session, 15)
-        assert recorder.resumed is None
-    ended = recorder.recording.frame("trades")["received"].max()
-    venue_of(session).advance("10m")
-    with record(session, tmp_path, "BTCUSDC") as recorder:
-        assert recorder.resumed is not None
-        advance(session, 3)
-    found = data.check(data.load(tmp_path, format="recording"))
-    notes = found["detail"][found["problem"] == "note"].tolist()
-    assert [f"nothing was recorded since {ended}" in note for note in notes if note.startswith("trades.")] == [True]
-
-
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         venue_of(session).host.feed.faults.cut("maintenance")
@@ -209,15 +117,6 @@ def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Se
     assert "maintenance" in status["reason"].iloc[0]
     done = venue_of(session).host.core.state.history.trades[1]
     assert len(recorder.recording.frame("trades", start=BEGIN)) == len(done)
-
-
-def test_one_recorder_a_directory(tmp_path: Path) -> None:
-    first = Store(tmp_path)
-    with pytest.raises(InputError, match="another recorder is writing there"):
-        Store(tmp_path)
-    first.close()
-    first.close()
-    Store(tmp_path).close()
 
 
 @pytest.mark.parametrize(
@@ -301,38 +200,6 @@ def test_rows_from_several_threads_are_all_kept(tmp_path: Path) -> None:
         assert Recording(tmp_path).frame("trades", f"P{number}")["sequence"].tolist() == list(range(100))
 
 
-def test_an_update_on_its_way_while_the_recorder_closes_is_not_counted_as_recorded(
-    session: toolkit.Session, tmp_path: Path
-) -> None:
-    recorder = record(session, tmp_path, "BTCUSDC", channels="ticker")
-    (live,) = recorder.live
-    live._callbacks.insert(0, lambda update: recorder.close())  # as another thread does, before the recorder's turn
-    counted = dict(recorder.rows)
-    venue_of(session).advance("3s")
-    assert live.updates > 1
-    assert recorder.rows == counted == {"ticker": len(recorder.recording.frame("ticker", "BTCUSDC", start=BEGIN))}
-    assert live.errors == []
-
-
-def test_parts_written_under_a_temporary_name_are_not_parts(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()
-    store.append("trades", "BTCUSDC", [{"time": now, "price": 1}], now, "incremental", 1)
-    seen: list[list[str]] = []
-    replace = os.replace
-
-    def look(source: Any, target: Any) -> None:
-        seen.append([part.name for part in tmp_path.rglob("part-*.parquet")])
-        replace(source, target)
-
-    os.replace = look
-    try:
-        store.close()
-    finally:
-        os.replace = replace
-    assert seen == [[]]
-
-
 def test_loading_finds_what_a_crash_left_in_the_journal_and_says_what_is_still_being_recorded(tmp_path: Path) -> None:
     now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()
     rows = [{"time": now, "side": "BUY", "price": Decimal(at + 1), "quantity": Decimal(1)} for at in range(9)]
@@ -357,10 +224,10 @@ def test_where_time_is_moved_by_hand_rows_were_received_when_they_were_published
     session: toolkit.Session, tmp_path: Path, span: str
 ) -> None:
     with record(session, tmp_path, "BTCUSDC"):
-        advance(session, 1 if span == "30m" else 600, span)
+        advance(session, 1 if span == "30m" else 300, span)
     events = data.load(tmp_path, format="recording")
     assert isinstance(events, data.Events)
-    assert len(events) > 300
+    assert len(events) > 150
     assert (events.array["local_ns"] == events.array["exchange_ns"]).all()
     assert set(data.check(events)["problem"]) <= {"silence"}
     bars = Recording(tmp_path).bars("BTCUSDC")
@@ -381,15 +248,3 @@ def test_where_time_is_fast_a_row_was_received_when_it_was_published(tmp_path: P
         rows = rows[rows["kind"] == "incremental"]  # a snapshot repeats what is older
         assert len(rows) >= 4
         assert (rows["received"] - rows["time"]).max() == pd.Timedelta(0)
-
-
-def test_delays_of_more_than_a_minute_are_found(session: toolkit.Session, tmp_path: Path) -> None:
-    with record(session, tmp_path, "BTCUSDC"):
-        advance(session, 1, "10m")
-    events: Any = data.load(tmp_path, format="recording")
-    array = events.array.copy()
-    array["local_ns"][len(array) // 2 :] += 300 * 10**9
-    found = data.check(data.Events(array, symbol="BTCUSDC"))
-    [late] = found[found["problem"] == "delay"].itertuples()
-    assert late.detail == "received up to 300.000 s after they happened: the recorder's clock was wrong"
-    assert late.count > 50

@@ -12,10 +12,8 @@ import pytest
 import toolkit
 from tests.research.markets import bars, walk
 from toolkit.errors import InputError
-from toolkit.research import Recording, backtest, paper, record, replay
-from toolkit.research.context import Context
+from toolkit.research import Recording, backtest, record, replay
 from toolkit.research.data.bars import ExtremeOrder
-from toolkit.research.market_data import Bar
 from toolkit.venue.simulation.replay import Track
 
 BTC = "BTCUSDC"
@@ -52,19 +50,6 @@ def test_the_market_follows_the_bars(session: Any) -> None:
     session.venue.advance("5m")
     assert session.venue.host.core.state.markets[1].oracle == 640_000
     assert session.venue.host.core.state.markets[2].oracle != 0
-
-
-def test_paper_trades_on_replayed_prices(session: Any) -> None:
-    data = bars((62_500, 62_500, 62_500, 62_500), (62_500, 63_500, 62_500, 63_500), every="5min")
-    replay(session, {BTC: data})
-
-    def buy_once(ctx: Context, bar: Bar) -> None:
-        if not ctx.position(BTC):
-            ctx.buy(BTC, "0.1")
-
-    run = paper(buy_once, [BTC], session=session, duration="10m")
-    assert run.fills["price"].iloc[0] == pytest.approx(62_500, rel=0.002)
-    assert run.equity["unrealized"].iloc[-1] == pytest.approx(100, abs=25)
 
 
 def test_a_replay_is_taken_up_again_after_a_revert(session: Any) -> None:

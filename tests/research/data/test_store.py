@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from toolkit.errors import InputError, StaleData, StoredFileError
@@ -18,9 +17,7 @@ from toolkit.research.data.recorder import Recorder
 from toolkit.research.data.recording import Recording
 from toolkit.research.data.recording_store import (
     JOURNAL,
-    RECORDED,
     Store,
-    arrow_schema,
     comparable,
     parts_of,
     stored,
@@ -36,23 +33,6 @@ def at(ms: int) -> datetime:
 
 def trade(number: int, ms: int | None = None) -> dict[str, Any]:
     return {"time": None if ms is None else at(ms), "price": Decimal(number), "quantity": Decimal("0.5"), "side": "BUY"}
-
-
-def test_a_table_begins_with_the_time_and_ends_with_its_arrival() -> None:
-    for channel, columns in RECORDED.items():
-        made = table(channel)
-        assert next(iter(made)) == "time"
-        assert list(made)[-3:] == ["received", "sequence", "kind"]
-        assert set(made) == {"time", *columns, "received", "sequence", "kind"}
-    assert table("status") == {
-        "time": "time", "subject": "text", "state": "text", "reason": "text", "received": "time", "sequence": "integer",
-        "kind": "text",
-    }  # fmt: skip
-    assert "level" not in table("order_book")
-    exact = arrow_schema("trades", exact=True)
-    types = [str(exact.field(name).type) for name in ("price", "time", "sequence", "side")]
-    assert types == ["decimal128(38, 12)", "timestamp[ms, tz=UTC]", "int64", "string"]
-    assert str(arrow_schema("trades", exact=False).field("price").type) == "double"
 
 
 @pytest.mark.parametrize(
@@ -121,15 +101,6 @@ def test_a_row_without_a_time_has_that_of_its_arrival_and_a_day_is_a_folder(tmp_
     assert Recording(tmp_path).frame("trades", columns=["price", "side"]).columns.tolist() == ["price", "side"]
 
 
-def test_a_part_has_groups_of_ten_thousand_rows(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.append("status", "all", [{"state": "live"}] * 10_001, at(0), "state", 1)
-    store.close()
-    [part] = parts_of(tmp_path, "status", "all")
-    about = pq.ParquetFile(part).metadata
-    assert [about.row_group(number).num_rows for number in range(about.num_row_groups)] == [10_000, 1]
-
-
 @pytest.mark.parametrize("column", list(table("trades"))[:-3])
 def test_rows_that_differ_in_any_column_are_no_repeat(recording: Any, column: str) -> None:
     changed = {"time": at(2), "amount": Decimal("0.6"), "integer": 7, "text": "SELL"}[table("trades")[column]]
@@ -143,21 +114,6 @@ def test_rows_that_differ_in_any_column_are_no_repeat(recording: Any, column: st
     source.says(update([{**trade(1, 1), column: changed}], "snapshot"))
     again.close()
     assert again.rows == {"trades": 1}
-
-
-def test_the_last_rows_on_disk_come_from_as_many_parts_as_they_take(tmp_path: Path) -> None:
-    store = Store(tmp_path, rows_per_file=2)
-    assert (store.last("trades", "BTC", 3), store.ended("trades", "BTC")) == ([], None)
-    for number in range(6):
-        store.append("trades", "BTC", [trade(number, number)], at(number + 10), "incremental", number)
-    store.append("trades", "ETH", [trade(9, 9)] * 2, at(99), "incremental", 1)
-    for count in (1, 2, 3, 6, 9):
-        rows = store.last("trades", "BTC", count)
-        assert [row["price"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0][-count:]
-        assert list(rows[0]) == list(table("trades"))[:-3]
-    assert store.ended("trades", "BTC") == at(15)
-    assert store.ended("trades", "") == at(99)
-    store.close()
 
 
 def test_one_market_and_one_recorder_a_directory(tmp_path: Path) -> None:
@@ -229,8 +185,9 @@ def update(items: list[dict[str, Any]], kind: str = "incremental", sequence: int
 @pytest.fixture
 def recording(tmp_path: Path) -> Iterator[Any]:
     source, clock = Source(), SimpleNamespace(speed=1, now_ms=lambda: BEGIN_MS + clock.ms, ms=1_000)
-    recorder = Recorder(Store(tmp_path), [source], clock)  # type: ignore[arg-type, list-item]
-    yield SimpleNamespace(source=source, clock=clock, recorder=recorder, path=tmp_path)
+    store = Store(tmp_path)
+    recorder = Recorder(store, [source], clock)  # type: ignore[arg-type, list-item]
+    yield SimpleNamespace(source=source, clock=clock, recorder=recorder, path=tmp_path, store=store)
     recorder.close()
 
 
@@ -301,29 +258,19 @@ def test_a_recording_that_continues_leaves_out_what_it_ends_with(recording: Any,
     assert (row["state"], row["reason"]) == ("resumed", f"nothing was recorded since {at(1_000)}")
 
 
-def test_a_snapshot_of_a_book_is_kept_whole_though_the_recording_ends_with_the_same(recording: Any) -> None:
-    level = update([{"time": at(1), "side": "BUY", "price": Decimal(1), "quantity": Decimal(2)}], "snapshot")
-    for recorder in (recording.recorder, None):
-        again = recorder or Recorder(Store(recording.path), [recording.source], recording.clock)
-        again.follow("order_book", recording.source, "BTC")
-        recording.source.says(level)
-        again.close()
-    assert Recording(recording.path).frame("order_book")["kind"].tolist() == ["snapshot"] * 2
-
-
 def test_health_is_that_of_the_live_objects_the_disk_and_the_recorder(recording: Any) -> None:
     recorder = recording.recorder
     recorder.follow("trades", recording.source, "BTC")
     recorder.assert_healthy()
     with pytest.raises(StaleData, match="old"):
         recorder.assert_healthy(1)
-    recorder._store.failed, recorder._store.lost = OSError(28, "No space left on device"), 1_234
+    recording.store.failed, recording.store.lost = OSError(28, "No space left on device"), 1_234
     with pytest.raises(StaleData, match=r"can't be written: No space left on device\. 1,234 rows were lost"):
         recorder.assert_healthy()
     assert repr(recorder).endswith("trades 0. No space left on device. 1,234 rows were lost>")
     with pytest.warns(Warning, match=r"1,234 rows were lost\. The rows in its journal become parts"):
         recorder.close()
-    recorder._store.failed = None
+    recording.store.failed = None
     recorder.close()
     assert recording.source.closed == 1
     with pytest.raises(StaleData, match="is closed"):

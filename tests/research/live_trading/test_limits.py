@@ -145,7 +145,7 @@ def test_hedged_legs_are_counted_apart_and_with_all_that_is_open() -> None:
 def test_whatever_the_sequence_no_limit_is_exceeded(hedge: bool) -> None:
     """Orders rest, fill in part, vanish or stay unknown; the legs are kept here a second time, by hand."""
     refused = 0
-    for seed in range(1_000):
+    for seed in range(200):
         rng = random.Random(seed)
         most = rng.randint(5, 60) / 1000
         limits, run = Limits(max_notional=most * PRICE, max_position=most, max_orders_per_minute=None), state()
@@ -181,4 +181,4 @@ def test_whatever_the_sequence_no_limit_is_exceeded(hedge: bool) -> None:
                 assert longs + shorts <= most + 1e-9
                 assert run.books[BTC].longs == round(longs * 1000)
                 assert run.books[BTC].shorts == round(shorts * 1000)
-    assert refused > 4_000
+    assert refused > 800

@@ -96,6 +96,7 @@ def approve(venue: Any, account: int) -> None:
         session.exchange.approve_agent(validity_seconds=30 * 86_400)
 
 
+@pytest.mark.slow
 @needs_fork
 def test_runs_that_are_killed_a_few_times_lose_nothing(tmp_path: Path) -> None:
     with killer(tmp_path, 300, market=False) as (killing, venue):

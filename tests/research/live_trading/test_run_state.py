@@ -7,83 +7,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-import toolkit
-from toolkit import orders
-from toolkit.research.account_data import OrderHandle
-from toolkit.research.live_trading.run_state import RunState
-from toolkit.venue.local import LocalVenue
-
-MINUTES = 30
-
-
-def test_each_look_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        LocalVenue(clock="manual", market=False) as venue,
-        toolkit.connect(venue=venue) as session,
-        toolkit.connect(venue=venue, account=1) as other,
-    ):
-        state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
-        state.begin()
-        sizes: dict[str, list[int]] = {"fills": [], "orders": []}
-        read = RunState._changed
-
-        def counted(self: RunState, name: str, query: str) -> Any:
-            rows = read(self, name, query)
-            sizes[name].append(len(rows))
-            return rows
-
-        monkeypatch.setattr(RunState, "_changed", counted)
-        for minute in range(MINUTES):
-            made = orders.buy("BTCUSDC", "0.001", price=50_000 + minute)
-            receipt = session.place(made)
-            handle = OrderHandle(made)
-            handle.cl_ord_id = receipt.cl_ord_id or 0
-            state.placed.append(handle)
-            other.sell("BTCUSDC", "0.001", price=50_000 + minute)
-            for _ in range(3):
-                state.read_orders()
-                venue.advance("20s")
-            assert handle.done
-        assert state.books["BTCUSDC"].net == MINUTES
-        assert len(state.new_fills) == MINUTES
-        assert max(sizes["fills"]) <= 3
-        assert max(sizes["orders"]) <= 3
-        assert len(state._seen["fills"]) <= 3
-
-
-def test_funding_is_read_on_from_the_last_payment(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        LocalVenue(clock="manual", market=False) as venue,
-        toolkit.connect(venue=venue) as session,
-        toolkit.connect(venue=venue, account=1) as other,
-    ):
-        venue.control.set_oracle("BTCUSDC", "60000")
-        other.sell("BTCUSDC", "0.01", price=60_000)
-        session.buy("BTCUSDC", "0.01", price=60_000)
-        state = RunState(session, ["BTCUSDC"], 60_000, mode="live", dry_run=False)
-        state.begin()
-        sizes, read = [], session.info.funding_payments
-
-        def counted(*args: Any, **keywords: Any) -> Any:
-            table = read(*args, **keywords)
-            sizes.append(len(table))
-            return table
-
-        monkeypatch.setattr(session.info, "funding_payments", counted)
-        paid = []
-        for _ in range(6):
-            venue.advance("4h")
-            paid += [[each.time for each in state.read_funding()], [each.time for each in state.read_funding()]]
-        times = [time for times in paid for time in times]
-        assert [len(times) for times in paid] == [1, 0] * 6
-        assert len(set(times)) == 6
-        assert max(sizes) <= 2
-        assert len(state._seen["funding_payments"]) <= 2
-
 
 EIGHT_HOURS = """
 import json

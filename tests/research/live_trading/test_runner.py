@@ -12,7 +12,7 @@ import pytest
 
 import toolkit
 from tests.research.markets import Scripted
-from toolkit.errors import LimitReached, NotSent, ToolkitError
+from toolkit.errors import LimitReached, NotSent
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
 from toolkit.research.live_trading import runner as module
@@ -63,190 +63,6 @@ def test_the_symbols_are_those_given_else_the_strategys_else_btc(
     assert runner_of(session, strategy, symbols=given).symbols == symbols
 
 
-@pytest.mark.parametrize(
-    ("options", "age_ms"),
-    [
-        ({}, 63_000), ({"interval": "1h"}, 3_603_000), ({"step": "7m"}, 423_000), ({"poll": "5m"}, 303_000),
-        ({"poll": "2m", "max_bar_age": "1ms"}, 1),
-    ],
-)  # fmt: skip
-def test_a_bar_is_old_three_seconds_after_the_longest_of_interval_step_and_poll(
-    session: Any, options: dict[str, Any], age_ms: int
-) -> None:
-    seen: list[Any] = []
-    runner = runner_of(session, lambda ctx, bar: seen.append(runner.state.stale), **options)
-    runner.state.trading = True
-    length = runner.interval_ms
-    for late in (age_ms, age_ms + 1):
-        bar = module.Bar(BTC, FIRST_MS - late - length, FIRST_MS - late, 1.0, 1.0, 1.0, 1.0, 0.0)
-        runner._read_bars.append((bar.closed, 0, bar))
-        runner._deliver_bars()
-        assert runner.state.stale is False
-    assert seen == [False, True]
-    runner.state.trading = False  # while warming up all bars are old, and nothing is sent anyway
-    runner._read_bars.append((bar.closed, 0, bar))
-    runner._deliver_bars()
-    assert seen[2] is False
-
-
-@pytest.mark.parametrize(
-    ("speed", "poll", "seconds"),
-    [(1, "1s", 1.0), (2, "1s", 0.5), (0.5, "1s", 2.0), (0, "1s", 1.0), (100, "1s", 0.05), (1_000, "20ms", 0.02)],
-)
-def test_a_poll_is_of_the_venues_time_but_not_below_fifty_milliseconds(
-    session: Any, speed: float, poll: str, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runner = runner_of(session, poll=poll)
-    monkeypatch.setattr(session, "_clock", None, raising=False)
-    monkeypatch.setattr(type(session), "clock", property(lambda _: SimpleNamespace(speed=speed)))
-    assert runner._poll_seconds() == pytest.approx(seconds)
-
-
-WAITS: dict[str, tuple[float, float, float, float, tuple[float, bool]]] = {
-    # speed, seconds since the poll, timer due after ms of the venue, → seconds waited, whether it is a poll
-    "no timer": (1, 0.25, NEVER, 1.0, (0.75, True)),
-    "a late poll": (1, 3.0, NEVER, 1.0, (0.0, True)),
-    "a timer first": (1, 0.25, 500.0, 1.0, (0.5, False)),
-    "a fast venue": (2, 0.0, 500.0, 1.0, (0.25, False)),
-    "both together": (1, 0.5, 500.0, 1.0, (0.5, True)),
-    "a slow venue": (0.5, 0.0, 700.0, 1.0, (1.0, False)),  # the speed may have changed after a poll's length
-    "held": (0, 0.25, 10.0, 1.0, (0.75, True)),
-}
-
-
-@pytest.mark.parametrize("case", WAITS)
-def test_a_run_on_a_real_clock_waits_for_what_comes_first(
-    session: Any, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    speed, since, due, poll, expected = WAITS[case]
-    runner = runner_of(session, poll=f"{poll:g}s")
-    runner._manual_clock = False
-    now, waited = runner.state.now(), []
-    monkeypatch.setattr(module, "monotonic", lambda: 100.0)
-    monkeypatch.setattr(runner._stop, "wait", waited.append)
-    monkeypatch.setattr(type(session), "clock", property(lambda _: SimpleNamespace(speed=speed, now_ms=lambda: now)))
-    runner._polled_at, runner._timer_due_ms = 100.0 - since, now + due
-    polls = runner._wait(None)
-    assert ([pytest.approx(each) for each in waited], polls) == ([expected[0]], expected[1])
-    assert runner._polled_at == (100.0 if polls else 100.0 - since)
-    runner._timer_due_ms = now
-    assert runner._wait(None) is False  # a timer that is due does not wait
-    assert len(waited) == 1
-
-
-@pytest.mark.parametrize(
-    ("step", "until", "due", "reached", "polls"),
-    [
-        (None, None, NEVER, 30_000, True), ("20s", None, NEVER, 10_000, True), ("7m", None, NEVER, 90_000, True),
-        (None, 10_000, NEVER, 10_000, True), (None, 90_000, NEVER, 30_000, True), (None, None, 12_000.5, 12_001, False),
-        (None, None, 30_000, 30_000, True), (None, 10_000, 10_001, 10_000, True), (None, None, 0, 0, False),
-    ],
-)  # fmt: skip
-def test_a_manual_clock_is_set_to_the_next_step_the_end_or_the_timer(
-    session: Any, step: str | None, until: int | None, due: float, reached: int, polls: bool
-) -> None:
-    """Times are ms after the start; steps are counted from 1970 on."""
-    runner = runner_of(session, step=step)
-    runner._timer_due_ms = FIRST_MS + due
-    assert runner._wait(None if until is None else FIRST_MS + until) is polls
-    assert runner.state.now() == FIRST_MS + reached
-
-
-@pytest.mark.parametrize(
-    ("late_ms", "called", "next_ms"), [(-1, 0, 0), (0, 1, 100), (99, 1, 100), (100, 1, 200), (350, 1, 400)]
-)
-def test_timers_that_are_missed_are_one_and_the_next_keeps_their_beat(
-    session: Any, late_ms: int, called: int, next_ms: int
-) -> None:
-    calls: list[int] = []
-
-    class Timed(Strategy):
-        timer_ms = 100
-
-        def on_timer(self, ctx: Any) -> None:
-            calls.append(ctx.now)
-
-    runner = runner_of(session, Timed())
-    runner._timer_due_ms = FIRST_MS - late_ms
-    runner._tick()
-    assert calls == [FIRST_MS] * called
-    assert runner._timer_due_ms == FIRST_MS - late_ms + next_ms
-    assert runner.ctx.now == FIRST_MS
-    runner.ctx.stopped = "enough"
-    runner._timer_due_ms = FIRST_MS
-    runner._tick()
-    assert len(calls) == called
-
-
-LISTED = {BTC: {0: 60_000.0, 2: 60_010.0}, ETH: {0: 3_000.0, 1: 3_001.0, 2: 3_002.0}}
-"""Closes of the bars that a venue lists, by minute."""
-
-
-@pytest.mark.parametrize(
-    ("manual", "late_ms", "btc"),
-    [(True, 0, [60_000, 60_000, 60_010, 60_010]), (False, 2_999, [60_000, 60_000, 60_010]),
-     (False, 3_000, [60_000, 60_000, 60_010, 60_010])],
-)  # fmt: skip
-def test_bars_come_by_time_then_in_the_order_of_the_symbols_and_quiet_ones_are_flat(
-    session: Any, manual: bool, late_ms: int, btc: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[Any] = []
-
-    class Listening(Strategy):
-        def on_bar(self, ctx: Any, bar: Any) -> None:
-            said.append((bar.symbol, (bar.time - EDGE_MS) // MINUTE_MS, bar.close, bar.volume))
-            assert (bar.open, bar.high, bar.low) == (bar.close,) * 3
-            assert bar.closed == bar.time + MINUTE_MS
-            assert ctx.now == bar.closed
-            for symbol in (ETH, BTC):  # those of the same instant are known, none of a later one is
-                assert ctx.history[symbol].frame().index[-1].value // 1_000_000 <= bar.time
-
-        def on_bars(self, ctx: Any, bars: Any) -> None:
-            said.append([(symbol, each.close) for symbol, each in bars.items()])
-
-    runner = runner_of(session, Listening(), symbols=[ETH, BTC])
-    runner._manual_clock = manual
-    end = EDGE_MS + 4 * MINUTE_MS
-    state = runner.state
-    monkeypatch.setattr(state, "now", lambda: end + late_ms)
-
-    def read(symbol: str, start: int, until: int) -> dict[int, tuple[float, ...]]:
-        assert until == end
-        assert start == state.next_open_ms[symbol]
-        return {EDGE_MS + at * MINUTE_MS: (close,) * 4 + (1.0,) for at, close in LISTED[symbol].items()}
-
-    monkeypatch.setattr(state, "read_candles", read)
-    state.next_open_ms = {ETH: EDGE_MS, BTC: EDGE_MS}
-    runner._query_bars(end + 59_999)
-    eth = [3_000.0, 3_001.0, 3_002.0, 3_002.0][: len(btc)]
-    expected: list[Any] = []
-    for at, closes in enumerate(zip(eth, btc, strict=True)):
-        for symbol, close in zip((ETH, BTC), closes, strict=True):
-            expected.append((symbol, at, close, float(at in LISTED[symbol])))
-        expected.append([(ETH, closes[0]), (BTC, closes[1])])
-    assert said == expected
-    assert state.next_open_ms == dict.fromkeys((ETH, BTC), EDGE_MS + len(btc) * MINUTE_MS)
-    assert state.prices == {ETH: eth[-1], BTC: btc[-1]}
-    said.clear()
-    if len(btc) == 4:
-        monkeypatch.setattr(state, "read_candles", lambda *_: pytest.fail("nothing is new"))
-        runner._query_bars(end)
-        assert said == []
-
-
-def test_a_bar_that_can_not_be_and_one_before_the_first_price_are_left_out(
-    session: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[Any] = []
-    runner = runner_of(session, lambda ctx, bar: said.append(((bar.time - EDGE_MS) // MINUTE_MS, bar.close)))
-    runner.state.next_open_ms = {BTC: EDGE_MS}
-    listed: dict[int, tuple[float, ...]] = {2: (5.0, 6.0, 4.0, 5.5, 1.0), 3: (), 5: (7.0,) * 4 + (1.0,)}
-    candles = {EDGE_MS + at * MINUTE_MS: values for at, values in listed.items()}
-    monkeypatch.setattr(runner.state, "read_candles", lambda *_: candles)
-    runner._query_bars(EDGE_MS + 6 * MINUTE_MS)
-    assert said == [(2, 5.5), (4, 5.5), (5, 7.0)]
-
-
 @pytest.mark.parametrize("warm_up", [0, 1, 3])
 def test_a_warm_up_hands_over_as_many_bars_and_refuses_orders_until_then(session: Any, warm_up: int) -> None:
     said: list[Any] = []
@@ -267,6 +83,7 @@ def test_a_warm_up_hands_over_as_many_bars_and_refuses_orders_until_then(session
     assert len(session.orders(open=True)) == 0
 
 
+@pytest.mark.slow
 def test_the_last_price_before_the_first_bar_is_searched_for_a_thousand_bars(session: Any) -> None:
     """The only trades were in the first minute, so that all bars are flat at their last price."""
     said: list[Any] = []
@@ -277,9 +94,10 @@ def test_the_last_price_before_the_first_bar_is_searched_for_a_thousand_bars(ses
         assert said == expected, late
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["without a name", "with a name"])
-@pytest.mark.parametrize("close", [False, True], ids=["left open", "closed"])
-@pytest.mark.parametrize(("side", "shown"), [("buy", "LONG"), ("sell", "SHORT")])
+@pytest.mark.parametrize(
+    ("side", "shown", "close", "named"),
+    [("buy", "LONG", False, False), ("sell", "SHORT", False, True), ("sell", "SHORT", True, False)],
+)
 def test_the_end_cancels_closes_if_asked_and_says_what_is_open(
     session: Any, side: str, shown: str, close: bool, named: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,30 +186,6 @@ def test_an_error_of_on_stop_is_raised_unless_the_run_ended_by_an_error(session:
     assert run.events["kind"].tolist() == ["END", "PROBLEM"]
 
 
-def test_a_run_in_its_own_thread_ends_by_a_kill_and_keeps_its_error(session: Any) -> None:
-    runner = runner_of(session)
-    assert runner.kill() is None  # before it began
-    with pytest.raises(ToolkitError, match=r"the run has not ended\. Call kill"):
-        runner.results()
-    runner.start("1h", close_at_end=True)
-    runner._runs_in.join(60)
-    run = runner.results()
-    assert run.events["kind"].tolist() == ["KILL"]
-    assert run.events["text"].tolist() == ["the kill switch was pulled"]
-    assert runner not in session._runs
-
-    def fail(ctx: Any, bar: Any) -> None:
-        raise ZeroDivisionError("in the thread")
-
-    failing = runner_of(session, fail)
-    failing.start("10m")
-    failing._runs_in.join(60)
-    assert failing._runs_in.daemon
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError, match="in the thread"):
-            failing.results()
-
-
 @pytest.mark.parametrize("close", [None, False, True])
 def test_a_kill_from_inside_returns_and_ends_after_the_callback(session: Any, close: bool | None) -> None:
     def act(ctx: Any, bar: Any) -> None:
@@ -415,7 +209,6 @@ def test_a_kill_that_takes_too_long_says_so(session: Any) -> None:
 
     runner = runner_of(session, act)
     runner.start("10m")
-    assert runner in session._runs  # from now on, whether its thread has begun or not
     assert going.wait(60)
     with pytest.raises(LimitReached, match=r"the run did not end within 0\.01 s") as raised:
         runner.kill(timeout=0.01)
@@ -425,8 +218,7 @@ def test_a_kill_that_takes_too_long_says_so(session: Any) -> None:
     assert runner.results().events["kind"].tolist() == ["KILL"]
 
 
-@pytest.mark.parametrize("adopt", [True, False])
-@pytest.mark.parametrize(("side", "sign"), [("buy", 1), ("sell", -1)])
+@pytest.mark.parametrize(("side", "sign", "adopt"), [("buy", 1, True), ("sell", -1, False)])
 def test_a_continued_run_prints_what_it_takes_up(
     session: Any, side: str, sign: int, adopt: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -463,3 +255,61 @@ def test_a_continued_run_prints_what_it_takes_up(
     )
     assert run.events["kind"].tolist()[0] == "RESUME"
     assert run.events["text"].tolist()[0] == "changed parameters: {'gap': '4'}"
+
+
+WAITS: dict[str, tuple[float, float, float, float, tuple[float, bool]]] = {
+    # speed, seconds since the poll, timer due after ms of the venue, → seconds waited, whether it is a poll
+    "no timer": (1, 0.25, NEVER, 1.0, (0.75, True)),
+    "a late poll": (1, 3.0, NEVER, 1.0, (0.0, True)),
+    "a timer first": (1, 0.25, 500.0, 1.0, (0.5, False)),
+    "a fast venue": (2, 0.0, 500.0, 1.0, (0.25, False)),
+    "both together": (1, 0.5, 500.0, 1.0, (0.5, True)),
+    "a slow venue": (0.5, 0.0, 700.0, 1.0, (1.0, False)),  # the speed may have changed after a poll's length
+    "held": (0, 0.25, 10.0, 1.0, (0.75, True)),
+}
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_a_run_on_a_real_clock_waits_for_what_comes_first(
+    session: Any, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speed, since, due, poll, expected = WAITS[case]
+    runner = runner_of(session, poll=f"{poll:g}s")
+    runner._manual_clock = False
+    now, waited = runner.state.now(), []
+    monkeypatch.setattr(module, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(runner._stop, "wait", waited.append)
+    monkeypatch.setattr(type(session), "clock", property(lambda _: SimpleNamespace(speed=speed, now_ms=lambda: now)))
+    runner._polled_at, runner._timer_due_ms = 100.0 - since, now + due
+    polls = runner._wait(None)
+    assert ([pytest.approx(each) for each in waited], polls) == ([expected[0]], expected[1])
+    assert runner._polled_at == (100.0 if polls else 100.0 - since)
+    runner._timer_due_ms = now
+    assert runner._wait(None) is False  # a timer that is due does not wait
+    assert len(waited) == 1
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "called", "next_ms"), [(-1, 0, 0), (0, 1, 100), (99, 1, 100), (100, 1, 200), (350, 1, 400)]
+)
+def test_timers_that_are_missed_are_one_and_the_next_keeps_their_beat(
+    session: Any, late_ms: int, called: int, next_ms: int
+) -> None:
+    calls: list[int] = []
+
+    class Timed(Strategy):
+        timer_ms = 100
+
+        def on_timer(self, ctx: Any) -> None:
+            calls.append(ctx.now)
+
+    runner = runner_of(session, Timed())
+    runner._timer_due_ms = FIRST_MS - late_ms
+    runner._tick()
+    assert calls == [FIRST_MS] * called
+    assert runner._timer_due_ms == FIRST_MS - late_ms + next_ms
+    assert runner.ctx.now == FIRST_MS
+    runner.ctx.stopped = "enough"
+    runner._timer_due_ms = FIRST_MS
+    runner._tick()
+    assert len(calls) == called

@@ -46,6 +46,7 @@ def whole_ms(seed: int) -> Events:
     return Events(array[array["exchange_ns"] < START + 3500 * MS], symbol="BTCUSDC")
 
 
+@pytest.mark.slow
 def test_the_same_maker_has_the_same_fills_on_events_and_on_their_replay() -> None:
     events = whole_ms(1)
     tested = backtest(Maker(), {"BTCUSDC": events}, partial_fills=True, funding=None)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.research.markets import Wandering, walk
+from tests.research.markets import walk
 from toolkit.errors import InputError, ToolkitError
 from toolkit.research import optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.analysis.results import Results
@@ -100,13 +100,6 @@ def test_bayes_learns_where_the_good_points_are() -> None:
         for method in ("random", "bayes")
     }
     assert tops["bayes"] > tops["random"]
-
-
-def test_processes_find_the_same(data: pd.DataFrame) -> None:
-    space = {"every": [5, 7]}
-    alone, together = (optimise(Wandering, space, data, workers=workers, progress=False) for workers in (0, 2))
-    pd.testing.assert_frame_equal(alone.table, together.table)
-    np.testing.assert_array_equal(alone.returns, together.returns)
 
 
 def test_other_measures_are_maximised_and_minimised(data: pd.DataFrame) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 import statistics
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.research.markets import Wandering, walk
 from toolkit.errors import InputError, ToolkitError
 from toolkit.research import Results, optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.selection import forward, optimising, points, sweeps
-from toolkit.research.selection.fingerprints import code_of, fingerprint
-from toolkit.research.selection.optimising import ATTEMPTS, _aligned, _choices, _draw, _Space, _suggest, score
+from toolkit.research.selection.fingerprints import code_of
+from toolkit.research.selection.optimising import score
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
 
@@ -84,7 +85,13 @@ def test_splits_have_these_defaults_and_bounds() -> None:
     with pytest.raises(InputError, match="0 rows do not hold"):
         walk_forward(index[:0], train=1, test=1)
     assert len(walk_forward(index[:2], train=1, test=1)) == 1
-    for name, sizes in (("train", {"train": 0, "test": 1}), ("step", {"train": 1, "test": 1, "step": -1})):
+    with pytest.raises(InputError, match="10 rows do not hold one training part of 5 and one test part"):
+        walk_forward(index, train=5, test=2, gap=9)
+    for name, sizes in (
+        ("train", {"train": 0, "test": 1}),
+        ("test", {"train": 1, "test": "0D"}),
+        ("step", {"train": 1, "test": 1, "step": -1}),
+    ):
         with pytest.raises(InputError, match=f"{name} is .*, but must be positive"):
             walk_forward(index, **sizes)  # type: ignore[call-overload]
 
@@ -133,7 +140,6 @@ def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None
     found = walk_forward(held, {"size": [0.01, -0.02]}, data, train=40, test=30, maximise="profit", **QUIET)
     assert (found.frame.index.name, len(found.runs), len(trials)) == ("split", 2, 4)
     assert list(found.frame.columns)[:5] == ["test_from", "test_until", "size", "trained", "pbo"]
-    assert "<table" in found._repr_html_()
     level, expected = 10_000.0, {}
     for run in found.runs:
         curve = run.equity["equity"]
@@ -148,91 +154,31 @@ def test_a_walk_forward_joins_its_tests_without_counting_an_edge_twice() -> None
 
 
 def test_a_space_has_ranges_of_two_numbers_and_choices_of_all_else() -> None:
-    ranges = ((1, 2), (0.5, 2), (True, 3))
-    assert [optimising._is_range(one) for one in ranges] == [True] * 3
-    choices = ([1, 2], (1, 2, 3), (1,), ("a", "b"), (1, "b"), range(2), np.array([1, 2]))
-    assert [optimising._is_range(one) for one in choices] == [False] * 7
-    assert _choices("x", np.array([1, 2])) == [1, 2]
-    assert type(_choices("x", np.array([1, 2]))[0]) is int
-    assert _choices("x", iter("ab")) == ["a", "b"]
-    with pytest.raises(InputError, match=r"space\['x'\] is 'ab'\. Give a list of values"):
-        _choices("x", "ab")
-    with pytest.raises(InputError, match=r"space\['x'\] is 5\. Give a list of values"):
-        _choices("x", 5)
-    with pytest.raises(InputError, match=r"space\['x'\] has no values"):
-        _choices("x", [])
+    def tried(values: Any, **search: Any) -> list[Any]:
+        found = optimise(lambda a: 1.0, {"a": values}, maximise="value", **search, **QUIET)
+        return [params["a"] for params in found.params]
 
-
-def test_draws_reach_both_ends_of_whole_numbers_and_all_choices() -> None:
-    dice = np.random.default_rng(1)
-    assert {_draw(dice, "x", (1, 3)) for _ in range(60)} == {1, 2, 3}
-    assert {_draw(dice, "x", ["a", "b", "c"]) for _ in range(60)} == {"a", "b", "c"}
-    found = [_draw(dice, "x", (1, 3.0)) for _ in range(60)]
-    assert all(1 <= value < 3 and value % 1 for value in found)
-    assert max(found) > 2.8
-    assert _draw(np.random.default_rng(4), "x", (0, 10**6)) == int(np.random.default_rng(4).integers(0, 10**6 + 1))
-    assert _draw(np.random.default_rng(4), "x", (0.0, 1)) == float(np.random.default_rng(4).uniform(0, 1))
-
-
-class Asked:
-    """Notes what an Optuna trial would be asked, and takes the last of all."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-
-    def suggest_int(self, name: str, low: int, high: int, step: int = 1) -> int:
-        self.calls.append(("int", name, low, high, step))
-        return high
-
-    def suggest_float(self, name: str, low: float, high: float) -> float:
-        self.calls.append(("float", name, low, high))
-        return high
-
-    def suggest_categorical(self, name: str, numbers: list[int]) -> int:
-        self.calls.append(("choice", name, numbers))
-        return numbers[-1]
-
-
-def test_optuna_learns_the_order_of_even_whole_numbers_only() -> None:
-    asked = Asked()
-    given: list[Any] = [(1, 5), (1, 5.0), [2, 4, 6], [2, 4, 7], [6, 4, 2], [1, 1], [1, 2.0], [True, False], ["a"], [3]]
-    assert [_suggest(asked, "x", values) for values in given] == [5, 5.0, 6, 7, 2, 1, 2.0, False, "a", 3]
-    assert asked.calls == [
-        ("int", "x", 1, 5, 1), ("float", "x", 1, 5.0), ("int", "x", 2, 6, 2), ("choice", "x", [0, 1, 2]),
-        ("choice", "x", [0, 1, 2]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]), ("choice", "x", [0, 1]),
-        ("choice", "x", [0]), ("choice", "x", [0]),
-    ]  # fmt: skip
+    for choices in ([1, 2], (1, 2, 3), (1,), ("a", "b"), (1, "b"), range(2), np.array([1, 2])):
+        assert tried(choices) == list(choices)
+        assert sorted(map(str, tried(choices, method="random", points=9))) == sorted(map(str, choices))
+    assert sorted(tried((1, 3), method="random", points=9)) == [1, 2, 3], "whole numbers, with both ends"
+    drawn = tried((1, 3.0), method="random", points=30)
+    assert len(set(drawn)) == 30
+    assert all(1 <= value < 3 and value % 1 for value in drawn)
+    assert drawn == tried((1, 3.0), method="random", points=30) != tried((1, 3.0), method="random", points=30, seed=8)
+    for wrong, words in (("ab", "is 'ab'. Give a list"), (5, "is 5. Give a list"), ([], "has no values")):
+        with pytest.raises(InputError, match=re.escape(f"space['a'] {words}")):
+            tried(wrong)
 
 
 def test_constraints_take_their_parameters_by_name_or_all_as_a_mapping() -> None:
-    space = {"a": [1, 2, 3], "b": [1, 2]}
-    by_name = list(_Space(space, lambda a, b: a < b).grid())
-    assert by_name == [{"a": 1, "b": 2}]
-    assert list(_Space(space, lambda p: p.a < p["b"]).grid()) == by_name
-    assert list(_Space(space, [lambda a: a > 1, lambda b: b > 1]).grid()) == [{"a": 2, "b": 2}, {"a": 3, "b": 2}]
-    assert len(list(_Space(space, ()).grid())) == 6
-    with pytest.raises(AttributeError, match="c"):
-        list(_Space(space, lambda p: p.c).grid())
+    def kept(*constraints: Any) -> list[dict[str, Any]]:
+        space = {"a": [1, 2, 3], "b": [1, 2]}
+        given = constraints[0] if len(constraints) == 1 else list(constraints)
+        return list(optimise(lambda a, b: 1.0, space, constraints=given, maximise="value", **QUIET).params)
 
-
-def test_random_points_differ_and_end_after_a_thousand_vain_draws() -> None:
-    count = itertools.count()
-
-    def never(a: int) -> bool:
-        next(count)
-        return False
-
-    assert _Space({"a": (0, 10**9)}, never).random(5, 7) == []
-    assert next(count) == ATTEMPTS == 1_000
-    assert sorted(point["a"] for point in _Space({"a": [1, 2, 3]}, ()).random(9, 7)) == [1, 2, 3]
-    space = {"a": (0, 99), "b": [0.5, "x"]}
-    found = _Space(space, ()).random(20, 3)
-    assert len({repr(point) for point in found}) == len(found) == 20
-    dice, expected = np.random.default_rng(3), list[Any]()
-    while len(expected) < 20:
-        point = {"a": int(dice.integers(0, 100)), "b": [0.5, "x"][int(dice.integers(2))]}
-        expected += [point] if point not in expected else []
-    assert found == expected
+    assert kept(lambda a, b: a < b) == kept(lambda p: p.a < p["b"]) == [{"a": 1, "b": 2}]
+    assert kept(lambda a: a > 1, lambda b: b > 1) == [{"a": 2, "b": 2}, {"a": 3, "b": 2}]
 
 
 def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
@@ -255,33 +201,11 @@ def test_bayes_is_quiet_and_ends_when_nothing_new_is_suggested(
         with pytest.raises(InputError, match="no point of the space meets the constraints"):
             optimise(task, {"a": range(50)}, method=method, points=5, constraints=never, **QUIET)  # type: ignore[arg-type]
         assert next(count) == attempts
+    uneven = optimise(task, {"a": [2, 4, 7]}, method="bayes", points=9, maximise="value", **QUIET)
+    assert sorted(params["a"] for params in uneven.params) == [2, 4, 7], "no number between them"
     few = optimise(task, {"a": (1, 50)}, method="bayes", points=4, maximise="value", **QUIET)
     assert len(few.table) == len({params["a"] for params in few.params}) == 4
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(("workers", "batches"), [(None, [1] * 7), (1, [1] * 7), (3, [3, 3, 1])])
-def test_bayes_asks_for_as_many_points_at_a_time_as_there_are_workers(
-    monkeypatch: pytest.MonkeyPatch, workers: int | None, batches: list[int]
-) -> None:
-    """The points run in this process here; what is asked of the processes is noted."""
-    asked, sizes, real, evaluate = list[Any](), list[int](), optimising.runner, optimising.evaluate
-
-    def runner(task: Any, data: Any, options: Any, workers: int | None, client: Any) -> Any:
-        asked.append(workers)
-        return real(task, data, options, 0, client)
-
-    def noted(points_: Any, *more: Any) -> Any:
-        sizes.append(len(points_))
-        return evaluate(points_, *more)
-
-    monkeypatch.setattr(optimising, "runner", runner)
-    monkeypatch.setattr(optimising, "evaluate", noted)
-    options: dict[str, Any] = {"maximise": "value", "workers": workers, "progress": False}
-    found = optimise(lambda a: -float(a), {"a": (1, 10**6)}, method="bayes", points=7, **options)
-    assert (asked, sizes, len(found.table)) == ([workers or 0], batches, 7)
-    optimise(lambda a: float(a), {"a": [1]}, **options)
-    assert asked[1:] == [workers], "a grid leaves it to the sweep"
 
 
 def a_record(status: str = "ok", **values: Any) -> dict[str, Any]:
@@ -325,32 +249,6 @@ def test_an_optimisation_says_its_best_point_and_why_there_is_none() -> None:
 
 def max_of(values: Any) -> float:
     return values["x"]
-
-
-def test_a_summary_holds_the_best_point_its_counts_and_its_luck() -> None:
-    def held(data: Any, size: float) -> Results:
-        if size > 1:
-            raise ValueError("large")
-        return vectorised(data, np.full(len(data), size), funding=None)
-
-    trials.clear()
-    found = optimise(held, {"size": [0.01, -0.02, 0.03, 2.0]}, walk(3, 60), **QUIET)
-    table = found.summary()
-    head = {"size": found.best["size"], "score": np.nanmax(found.scores), "points": 4, "failed": 1, "pbo": found.pbo}
-    assert table[list(head)].to_dict() == head
-    assert list(table.index)[: len(head)] == list(head)
-    pd.testing.assert_series_equal(table.iloc[5:], found.run.luck().astype("object"), check_names=False)
-    assert table["sharpe_low"] < found.summary(confidence=0.5)["sharpe_low"]
-    assert (table.name, table["trials"]) == ("best sharpe", 3)
-    assert found.returns.shape == (60, 3)
-    trials.clear()
-
-
-def test_returns_of_a_shorter_run_are_filled_with_zeros() -> None:
-    found = _aligned([np.array([1.0, 2.0]), None, np.array([3.0]), {"$array": [4.0, 5.0, 6.0]}])
-    assert found.tolist() == [[1.0, 3.0, 4.0], [2.0, 0.0, 5.0], [0.0, 0.0, 6.0]]
-    assert _aligned([]).shape == (0, 0)
-    assert _aligned([None]).shape == (0, 0)
 
 
 ROUND = [
@@ -418,61 +316,6 @@ def test_the_record_of_a_point_says_how_it_ended() -> None:
     run = points.execute((lambda: vectorised(walk(1, 20), np.ones(20)), None, {}), wanted)
     assert len(run["values"]["returns"]["$array"]) == 20
     assert len(trials) == 0, "the sweep counts its points itself"
-
-
-def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> None:
-    def keys(*params: Any, data: Any = None, seeds: Any = None, **options: Any) -> list[str]:
-        return [point.key for point in sweeps.make_points(max_of, params, data, seeds, options)]
-
-    one = keys({"a": 1})
-    assert len(one[0]) == 32
-    assert keys({"a": 1}, {"a": 1}) == one, "the same point is run once"
-    assert keys({"a": 1}, {"a": 2})[0] == one[0]
-    others = [
-        keys({"a": 2}), keys({"a": 1.0}), keys({"a": "1"}), keys({"a": [1]}), keys({"a": (1,)}), keys({"a": None}),
-        keys({"a": {"b": 1}}), keys({"a": np.array([1])}), keys({"a": np.array([2])}), keys({"b": 1}),
-        keys({"a": [np.array([1])]}), keys({"a": (np.array([1]),)}), keys({"a": 1}, seeds=[1]),
-        keys({"a": 1}, seeds=[2]),
-        keys({"a": 1}, data=walk(1, 5)), keys({"a": 1}, data=walk(2, 5)), keys({"a": 1}, option=1),
-        [sweeps.make_points(min, [{"a": 1}], None, None, {})[0].key],
-    ]  # fmt: skip
-    assert len({key for [key] in [one, *others]}) == 1 + len(others)
-    assert keys({"a": 1, "b": 2}) == keys({"b": 2, "a": 1})
-    words = {"x": "'x'", None: "None", (1, "a"): "(1, 'a')", 2.5: "2.5", True: "True"}
-    assert {value: sweeps._word(value) for value in words} == words
-    assert sweeps._word([1, [2]]) == "[1, [2]]"
-    assert sweeps._word({"b": [1], 3: None}) == '{"3": "None", "b": "[1]"}'
-    held = np.array([1.0])
-    assert sweeps._word([held, 1]) == f"list(ndarray {fingerprint(held)}, 1)"
-    assert sweeps._word(pd.Timedelta("1s")) == repr(pd.Timedelta("1s"))
-    assert sweeps._word(max_of).startswith("function ")
-    assert [point.seed for point in sweeps.make_points(max_of, [{"a": 1}], None, [3, 4], {})] == [3, 4]
-    assert [point.returns for point in sweeps.make_points(max_of, [{}], None, None, {}, returns=True)] == [True]
-
-
-def test_bars_are_read_once_for_a_strategy_only() -> None:
-    data, options = walk(1, 20), {"interval": "1h", "seed": 5}
-    read, rest = sweeps.prepared(Wandering, {"A": data}, options)
-    assert (type(read["A"]).__name__, rest) == ("Bars", {"seed": 5})
-    assert list(sweeps.prepared(Wandering, data, {})[0]) == ["ASSET"]
-    for task, given in ((max_of, data), (Wandering, {"A": data, "B": 5}), (Wandering, None)):
-        same, kept = sweeps.prepared(task, given, options)
-        assert same is given
-        assert kept is options
-
-
-def test_fingerprints_differ_with_values_names_and_times() -> None:
-    table = walk(1, 5)
-    assert (
-        len({fingerprint(each) for each in (table, table + 1, table.rename(columns={"low": "l"}), table[1:], None)})
-        == 5
-    )
-    assert fingerprint(None) == ""
-    assert fingerprint({"a": None, "b": table}) == f"a:,b:{fingerprint(table)}"
-    assert fingerprint(table["low"]) != fingerprint(table["high"])
-    assert fingerprint(table) == fingerprint(table.copy())
-    assert fingerprint(np.array([1, 2])) != fingerprint(np.array([1, 3]))
-    assert len(fingerprint(table)) == len(fingerprint([1])) == len(code_of(max_of)) == 32
 
 
 def made(body: str) -> Any:

@@ -5,67 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.research.markets import walk
 from toolkit.errors import InputError
 from toolkit.research import walk_forward
-
-INDEX = pd.date_range("2026-01-01", periods=100, freq="D", tz="UTC")
-
-
-@given(
-    train=st.integers(1, 12),
-    test=st.integers(1, 7),
-    step=st.none() | st.integers(1, 10),
-    gap=st.integers(0, 5),
-    anchored=st.booleans(),
-)
-def test_training_always_ends_before_the_test_begins(
-    train: int, test: int, step: int | None, gap: int, anchored: bool
-) -> None:
-    frame = pd.DataFrame({"row": range(24)}, index=INDEX[:24])
-    splits = walk_forward(frame, train=train, test=test, step=step, gap=gap, anchored=anchored)
-    for number, split in enumerate(splits):
-        past, future = split.train(frame)["row"], split.test(frame)["row"]
-        assert split.number == number
-        assert past.iloc[-1] + gap + 1 == future.iloc[0]
-        assert len(future) == test
-        assert len(past) == (train if not anchored else train + number * (test if step is None else step))
-    if step is None:
-        judged = [row for split in splits for row in split.test(frame)["row"]]
-        assert len(judged) == len(set(judged))
-
-
-def test_lengths_of_time_and_rows_agree_on_even_bars() -> None:
-    assert walk_forward(INDEX, train="30D", test="10D") == walk_forward(INDEX, train=30, test=10)
-    assert walk_forward(INDEX, train="30D", test="10D", gap="2D", step="20D") == walk_forward(
-        INDEX, train=30, test=10, gap=2, step=20
-    )
-
-
-def test_warm_up_rows_lead_into_the_test() -> None:
-    frame = pd.DataFrame({"row": range(100)}, index=INDEX)
-    split = walk_forward(frame, train=30, test=10)[1]
-    assert split.test(frame, warm_up=5)["row"].tolist() == list(range(35, 50))
-
-
-def test_mappings_are_cut_at_the_same_times() -> None:
-    data = {"A": pd.DataFrame({"x": range(100)}, index=INDEX), "B": pd.DataFrame({"x": range(50)}, index=INDEX[50:])}
-    split = walk_forward(data, train=50, test=10)[0]
-    assert len(split.train(data)["B"]) == 0
-    assert split.test(data)["B"]["x"].tolist() == list(range(10))
-    assert split.test(data)["A"].index.equals(split.test(data)["B"].index)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(InputError, match="100 rows do not hold one training part of 95 and one test part of 10"):
-        walk_forward(INDEX, train=95, test=10)
-    with pytest.raises(InputError, match="test is 0, but must be positive"):
-        walk_forward(INDEX, train=10, test=0)
-    with pytest.raises(InputError, match="DatetimeIndex"):
-        walk_forward(pd.DataFrame({"x": [1, 2]}), train=1, test=1)
 
 
 def test_sizes_may_come_from_numpy_and_must_be_whole() -> None:

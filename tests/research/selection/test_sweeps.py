@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import signal
@@ -21,7 +20,7 @@ import psutil
 import pytest
 
 from tests.research.markets import Wandering, walk
-from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, meeting, stuck, total
+from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, meeting, total
 from toolkit.errors import DataWarning, InputError
 from toolkit.research.analysis.luck import trials
 from toolkit.research.analysis.results import Results
@@ -57,11 +56,6 @@ def test_the_product_of_the_grid_comes_in_order_with_seeds() -> None:
     assert len(table.attrs["seconds"]) == 12
 
 
-def test_processes_give_the_frame_of_one_process() -> None:
-    alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
-    pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], workers=2, progress=False), alone)
-
-
 def where(a: int, **options: Any) -> dict[str, int]:
     return {"process": os.getpid()}
 
@@ -76,19 +70,7 @@ def test_a_sweep_runs_here_until_processes_pay_and_then_in_all(monkeypatch: pyte
     assert second != os.getpid()
 
 
-def test_a_process_that_does_not_start_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    points.end_workers()
-    monkeypatch.setattr(points, "START_COST", -1.0)
-    monkeypatch.setattr(points, "_begin_worker", stuck)
-    try:
-        assert set(sweep(where, {"a": range(6)}, progress=False)["process"]) == {os.getpid()}
-    finally:
-        for _, processes in list(points._kept.items()):
-            processes.idle.cancel()
-            processes.stop()
-        points._kept.clear()
-
-
+@pytest.mark.slow
 def test_processes_are_kept_for_the_next_sweep_of_the_same_code() -> None:
     def used(task: Any, **options: Any) -> set[int]:
         return set(sweep(task, {"a": range(8)}, workers=1, progress=False, **options)["process"])
@@ -101,9 +83,9 @@ def test_processes_are_kept_for_the_next_sweep_of_the_same_code() -> None:
     os.kill(kept, signal.SIGTERM)  # while it is idle
     assert used(where) not in ({kept}, {os.getpid()})
     points.end_workers()
-    assert not points._kept
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_frame_of_one_process(cluster: Any) -> None:
     alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
     pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], client=cluster, progress=False), alone)
@@ -111,7 +93,8 @@ def test_a_cluster_gives_the_frame_of_one_process(cluster: Any) -> None:
     assert list(failing["status"]) == ["ok", "failed", "ok"]
 
 
-@pytest.mark.parametrize("search", [{}, {"method": "bayes", "points": 5}])
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [{"method": "bayes", "points": 5}])
 def test_a_search_on_a_cluster_finds_what_one_process_finds(cluster: Any, search: Any) -> None:
     data, space = walk(3, 200), {"every": list(range(5, 12))}
     there = optimise(Wandering, space, data, client=cluster, progress=False, **search)
@@ -233,26 +216,6 @@ def test_other_data_and_options_are_other_points(tmp_path: Path) -> None:
     assert fingerprint({"A": one}) != fingerprint({"B": one})
 
 
-def test_values_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
-    def rich(a: int) -> dict[str, Any]:
-        return {
-            "when": pd.Timestamp("2026-01-01", tz="UTC"),
-            "span": pd.Timedelta("3h"),
-            "inf": float("inf"),
-            "third": 1 / 3,
-            "curve": np.array([0.5, math.nan, -math.inf]),
-        }
-
-    for _ in range(2):  # once from the task, and once from the file
-        table = sweep(rich, {"a": [1]}, workers=0, results=tmp_path / "s.jsonl", progress=False)
-    row = table.iloc[0]
-    np.testing.assert_array_equal(row["curve"], [0.5, math.nan, -math.inf])
-    assert row["when"] == pd.Timestamp("2026-01-01", tz="UTC")
-    assert row["span"] == pd.Timedelta("3h")
-    assert row["inf"] == float("inf")
-    assert row["third"] == 1 / 3
-
-
 def test_a_task_may_return_results_and_nothing_strange(sample_results: Results) -> None:
     table = sweep(lambda a: sample_results, {"a": [1]}, workers=0, progress=False)
     assert table["equity_end"][0] == sample_results.equity["equity"].iloc[-1]
@@ -286,6 +249,7 @@ def test_the_progress_bar_counts_what_was_already_there(tmp_path: Path, capfd: p
     assert "6/6" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     lines = (
@@ -300,6 +264,7 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_killed_search_leaves_no_worker_behind_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     file = tmp_path / "points.jsonl"
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -389,6 +354,7 @@ def test_a_results_file_knows_the_code_and_says_what_is_run_again(
     assert (values(double), values(treble)) == ([2.0, 4.0], [3.0, 6.0])
 
 
+@pytest.mark.slow
 def test_the_hash_of_code_is_the_same_in_another_process_and_follows_what_is_called() -> None:
     source = "import sys\nfrom toolkit.research.selection.fingerprints import code_of\n{}\nprint(code_of(task))"
     helper = "def inner(x):\n    return x in {{'a', 'b', {}}}\ndef task(k):\n    return inner(k)"
@@ -416,6 +382,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="an interrupt of one process is a signal")
 def test_an_interrupt_ends_the_workers_in_the_middle_of_their_points(tmp_path: Path) -> None:
     script, seen = tmp_path / "waiting.py", tmp_path / "seen"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal
 from typing import Any
 
@@ -23,8 +24,12 @@ def events_of(*rows: tuple[float, int, int, float, float], feed_ms: float = 0) -
     return Events(array, symbol="BTCUSDC", tick_size=Decimal("0.1"), step_size=Decimal("0.001"))
 
 
+@functools.cache
 def random_market(seed: int, seconds: int = 8) -> Events:
-    """Return a market that moves by ticks: levels change, trades take from the best ones, all at random."""
+    """Return a market that moves by ticks: levels change, trades take from the best ones, all at random.
+
+    It is made once for all tests, which therefore leave it as it is.
+    """
     rng = np.random.default_rng(seed)
     mid, rows = 600_000, list[tuple[float, int, int, float, float]]()
     levels: dict[int, dict[int, int]] = {1: {}, -1: {}}

@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "impact": {"impact": "2s", "latency": ("20ms", "20ms")},
 }
 
-MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4)]
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 3)]
 
 
 class Quotes(Strategy):
@@ -100,8 +100,8 @@ def run(given: Any, settings: dict[str, Any], strategy: type[Quotes] = Quotes) -
     return outcome(found, kept[0].seen)
 
 
-@pytest.mark.parametrize("name", list(SETTINGS))
-@pytest.mark.parametrize("feed_ms", [0, 60])
+@pytest.mark.parametrize("name", ["plain", "log", "impact"])
+@pytest.mark.parametrize("feed_ms", [60])
 @pytest.mark.parametrize("seed", [0, *MORE_SEEDS])
 def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: float, seed: int) -> None:
     events = market(seed, feed_ms=feed_ms)
@@ -115,7 +115,7 @@ def test_files_one_after_another_are_the_events_at_once(name: str, feed_ms: floa
         assert run(parts[::-1], SETTINGS[name]) == whole, "the order of the list decides nothing"
 
 
-@pytest.mark.parametrize("name", list(SETTINGS))
+@pytest.mark.parametrize("name", ["power", "feed"])
 @pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
 def test_how_far_ahead_fills_are_looked_for_changes_nothing(
     name: str, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -139,8 +139,8 @@ class Bars(Quotes):
         self.seen.append((ctx.now, bar, self.mean[-1], len(ctx.bars(interval="2s").close)))
 
 
-@pytest.mark.parametrize("feed_latency", [None, "40ms"])
-@pytest.mark.parametrize("seed", [0, 1, *MORE_SEEDS])
+@pytest.mark.parametrize("feed_latency", ["40ms"])
+@pytest.mark.parametrize("seed", [0, *MORE_SEEDS])
 def test_bars_of_files_are_those_of_the_events_at_once(seed: int, feed_latency: str | None) -> None:
     events = market(seed, feed_ms=30)
     settings = {"interval": "1s", "feed_latency": feed_latency}
@@ -150,6 +150,7 @@ def test_bars_of_files_are_those_of_the_events_at_once(seed: int, feed_latency: 
     assert run([events[first:last] for first, last in itertools.pairwise(cuts)], settings, Bars) == whole
 
 
+@pytest.mark.slow
 def test_a_run_on_files_is_audited_as_one_on_all_events(tmp_path: Path) -> None:
     events, files = market(5, feed_ms=20), []
     events = events[: len(events) // 3]  # an audit makes the run again many times
@@ -164,24 +165,26 @@ def test_a_run_on_files_is_audited_as_one_on_all_events(tmp_path: Path) -> None:
 def test_trades_and_books_in_files_of_their_own_are_read_together(tmp_path: Path) -> None:
     events, files = market(7, feed_ms=20), []
     half = len(events) // 2
+    about: dict[str, Any] = {"symbol": events.symbol, "tick_size": events.tick_size, "step_size": events.step_size}
     for day, part in enumerate((events[:half], events[half:])):
         trades = part.array["kind"] == Kind.TRADE
         for what, rows in (("trades", trades), ("book", ~trades)):
             files.append(tmp_path / f"{what}-{day}.parquet")
-            part._with(part.array[rows]).save(files[-1])
+            Events(part.array[rows], **about).save(files[-1])
     joined = merge([data.load(file, format="parquet") for file in files])
     assert run(sorted(files), SETTINGS["power"]) == run(joined, SETTINGS["power"])
 
 
+@pytest.mark.slow
 def test_the_memory_is_that_of_one_file_however_many_there_are(tmp_path: Path) -> None:
     one = market(3, feed_ms=5)
     files = []
-    for day in range(24):
+    for day in range(12):
         array = one.array.copy()
         for name in ("exchange_ns", "local_ns"):
             array[name] += day * 8_200 * MS
         files.append(tmp_path / f"{day:02}.parquet")
-        one._with(array).save(files[-1])
+        Events(array, symbol=one.symbol, tick_size=one.tick_size, step_size=one.step_size).save(files[-1])
 
     class Looks(Strategy):
         timer_ms = 1_000
@@ -197,7 +200,7 @@ def test_the_memory_is_that_of_one_file_however_many_there_are(tmp_path: Path) -
         return found
 
     peak(files[:2])  # what is imported and cached once
-    few, many, at_once = peak(files[:4]), peak(files), peak(data.load(files, format="parquet"))
+    few, many, at_once = peak(files[:3]), peak(files), peak(data.load(files, format="parquet"))
     assert many < 1.5 * few
     assert many < at_once / 3
 

@@ -15,7 +15,7 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest, data
 from toolkit.research.data.event_array import Kind
-from toolkit.research.data.formats import binance_archives, text_files
+from toolkit.research.data.formats import text_files
 
 MS = 1_700_000_000_000
 HEADERS = {
@@ -50,10 +50,10 @@ def packed(path: Path, lines: list[str], *, end: str = "\n") -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".zip", ".csv"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize(("scale", "spot"), [(1, False), (1, True), (1_000, True)])
-@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(
+    ("suffix", "end", "scale", "spot", "header"),
+    [(".zip", "\n", 1, False, True), (".csv", "\r\n", 1, True, False), (".csv", "\n", 1_000, True, True)],
+)
 @pytest.mark.parametrize("kind", list(HEADERS))
 def test_archives_load_with_and_without_header_of_futures_and_spot_in_ms_and_microseconds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, header: bool, scale: int, spot: bool, end: str,
@@ -127,13 +127,6 @@ def test_a_damaged_row_is_named_by_its_line_and_the_others_can_be_read(tmp_path:
     assert "line 102" in " ".join(left.notes)
 
 
-def test_an_archive_that_was_cut_off_says_so(tmp_path: Path) -> None:
-    path = packed(tmp_path / "BTCUSDT-trades-2023-11-14.zip", rows_of("trades", 20_000))
-    path.write_bytes(path.read_bytes()[:-9_000])
-    with pytest.raises(InputError, match=r"damaged or cut off|zip"):
-        data.load(path, format="binance-usdm")
-
-
 def test_trades_are_not_counted_twice(tmp_path: Path) -> None:
     single = packed(tmp_path / "BTCUSDT-trades-2023-11-14.csv", rows_of("trades", 9))
     together = packed(tmp_path / "BTCUSDT-aggTrades-2023-11-14.csv", rows_of("aggTrades", 3))
@@ -155,32 +148,11 @@ def test_best_prices_and_trades_of_the_archives_are_a_market(tmp_path: Path) -> 
     assert len(backtest(Joins(), {"BTCUSDT": events}).fills) > 3
 
 
-METRICS = """create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,\
-sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio
-2023-11-14 00:05:00,BTCUSDT,71234.5,2601234567.25,1.5,1.25,2.5,0.9
-2023-11-14 00:10:00,BTCUSDT,71235.5,2601334567.25,,,2.5,1.1
-"""
 CONTEXTS = """time,coin,funding,open_interest,prev_day_px,day_ntl_vlm,premium,oracle_px,mark_px,mid_px,impact_bid_px
 2023-11-14T00:00:00Z,BTC,0.0000125,1234.5,36000.0,1000000.5,0.0004,36500.0,36510.0,36511.0,36509.0
 2023-11-14T00:00:00Z,ETH,-0.0000125,2234.5,2000.0,1000000.5,-0.0004,2050.0,2051.0,,
 """
 MARK = "1700000000000,36500.1,36510.0,36490.0,36505.5,0,1700000059999,0,60,0,0,0\n"
-
-
-def test_metrics_are_a_history_of_open_interest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "BTCUSDT-metrics-2023-11-14.csv"
-    path.write_text(METRICS)
-    frame = data.load(path)
-    assert "csv (guessed)" in capsys.readouterr().out
-    assert frame.equals(data.load(path, format="binance-usdm"))
-    assert list(frame)[:4] == ["time", "symbol", "open_interest", "open_interest_value"]
-    assert frame["open_interest"].tolist() == [71234.5, 71235.5]
-    assert frame["count_toptrader_long_short_ratio"].isna().tolist() == [False, True]
-    assert str(frame["time"].dtype) == "datetime64[ms, UTC]"
-    assert frame["time"][1] == pd.Timestamp("2023-11-14 00:10", tz="UTC")
-    path.write_text(METRICS.replace("71235.5", "many"))
-    with pytest.raises(InputError, match="line 3: expected a number in the column sum_open_interest, not 'many'"):
-        data.load(path, format="csv")
 
 
 def test_asset_contexts_are_a_history_of_mark_index_and_open_interest(tmp_path: Path) -> None:
@@ -263,9 +235,3 @@ def test_a_book_without_a_side_is_named(tmp_path: Path) -> None:
     path.write_text(json.dumps(book(MS, 36_000)) + "\n" + json.dumps(message) + "\n")
     with pytest.raises(InputError, match=r"line 2: expected a message such as .*l2Book"):
         data.load(path, format="hyperliquid")
-
-
-def test_the_columns_of_an_archive_are_those_of_its_form() -> None:
-    for kind, forms in binance_archives.TABLES.items():
-        for form in forms:
-            assert set(form.values()) <= set(binance_archives.TYPES), kind

@@ -203,12 +203,12 @@ def storm(tmp_path: Path, seeds: range) -> int:
 
 
 def test_changed_files_are_read_or_refused(tmp_path: Path) -> None:
-    assert storm(tmp_path, range(60)) > 20
+    assert storm(tmp_path, range(40)) > 12
 
 
 @pytest.mark.slow
-def test_thousands_of_changed_files_are_read_or_refused(tmp_path: Path) -> None:
-    assert storm(tmp_path, range(1000, 5000)) > 1000
+def test_a_thousand_changed_files_are_read_or_refused(tmp_path: Path) -> None:
+    assert storm(tmp_path, range(1000, 2000)) > 250
 
 
 def test_damaged_rows_of_tables_are_left_out_on_request_and_the_first_is_named(tmp_path: Path) -> None:
