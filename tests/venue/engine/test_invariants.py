@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
@@ -14,23 +13,14 @@ from toolkit.venue.engine import registry
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.model.accounts import Leg, VenueOrder
 from toolkit.venue.model.constants import (
-    CANCELED,
     FILLED,
     FOK,
-    HEDGE,
     ISOLATED,
     LIQUIDATING,
-    LIQUIDATION,
-    MAKER,
     NEW,
-    POST_ONLY,
-    REJECTED,
     TAKER,
-    UNTRIGGERED,
 )
-from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.audit import fill_violations, order_violations
 
 
 @pytest.fixture
@@ -324,180 +314,6 @@ def test_a_broken_state_is_named(floor: Floor, broken: Callable[[Floor], None], 
     with pytest.raises(VenueError, match="the state breaks its invariants") as caught:
         floor.core.check()
     assert words in str(caught.value)
-
-
-ORDER = VenueOrder(
-    id=1, address=ADA, product=1, side=1, closing=False, type=1, tif=1, reduce=0, price=600_000, quantity=5, leaves=5
-)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, ""),
-        ({"filled": 2, "leaves": 3}, ""),
-        ({"filled": 2, "leaves": 0, "status": CANCELED}, ""),
-        ({"filled": 5, "leaves": 0, "status": FILLED}, ""),
-        ({"filled": 0, "leaves": 0, "status": REJECTED}, ""),
-        ({"quantity": 0, "leaves": 5, "status": UNTRIGGERED}, ""),
-        ({"tif": FOK, "filled": 5, "leaves": 0, "status": FILLED}, ""),
-        ({"tif": FOK, "leaves": 0, "status": CANCELED}, ""),
-        ({"tif": FOK, "filled": 2, "leaves": 3}, ""),
-        ({"tif": FOK, "filled": 2, "leaves": 0, "status": CANCELED, "reduce": 1}, ""),
-        ({"tif": FOK, "filled": 2, "leaves": 0, "status": CANCELED, "triggered": True}, ""),
-        ({"filled": 3, "leaves": 3}, "exceed the ordered ones"),
-        ({"filled": -1}, "exceed the ordered ones"),
-        ({"leaves": -1}, "exceed the ordered ones"),
-        ({"quantity": 0, "leaves": 5}, "exceed the ordered ones"),
-        ({"quantity": 1, "leaves": 5, "status": UNTRIGGERED}, "exceed the ordered ones"),
-        ({"leaves": 1, "status": CANCELED}, "an ended order is still open"),
-        ({"leaves": 0, "status": CANCELED, "priority": 1}, "an ended order is still open"),
-        ({"filled": 4, "leaves": 0, "status": FILLED}, "the status does not fit"),
-        ({"filled": 1, "leaves": 0, "status": REJECTED}, "the status does not fit"),
-        ({"tif": FOK, "filled": 2, "leaves": 0, "status": CANCELED}, "a FOK order was filled in part"),
-    ],
-)
-def test_what_an_order_by_itself_must_be(changes: dict[str, Any], words: str) -> None:
-    found = list(order_violations([msgspec.structs.replace(ORDER, **changes)]))
-    assert [words in one for one in found] == ([True] if words else [])
-
-
-FILL = OrderEvent(
-    id=1, time=1, height=1, tx_hash="", address=ADA, product=1, order_id=1, client_id=0, side=1, closing=False, type=1,
-    tif=1, reduce=0, status=FILLED, price=600_000, quantity=5, leaves=0, trigger=0, slippage=0, fill_price=600_000,
-    fill_quantity=5, exec_id=7, role=TAKER,
-)  # fmt: skip
-OTHER = msgspec.structs.replace(FILL, address=BOB, side=-1, role=MAKER)
-
-
-@pytest.mark.parametrize(
-    ("changes", "other", "words"),
-    [
-        ({}, {}, ""),
-        ({"fill_price": 599_999}, {"fill_price": 599_999, "price": 599_999}, ""),
-        ({"price": 0, "fill_price": 700_000}, {"fill_price": 700_000}, ""),
-        ({"tif": POST_ONLY, "role": MAKER}, {"role": TAKER}, ""),
-        ({"exec_id": 0, "fill_quantity": 0}, {"exec_id": 0, "fill_quantity": 0}, ""),
-        ({"exec_id": 8}, {}, ""),
-        ({"address": BOB, "type": LIQUIDATION}, {"type": LIQUIDATION}, ""),
-        ({"fill_price": 600_001}, {"fill_price": 600_001}, "beyond its order's limit"),
-        ({"fill_price": 599_999}, {"fill_price": 599_999}, "beyond its order's limit"),
-        ({"fill_quantity": 0, "exec_id": 8}, {}, "a fill is empty"),
-        ({"fill_quantity": -1, "exec_id": 8}, {}, "a fill is empty"),
-        ({"tif": POST_ONLY}, {}, "a POST_ONLY order took liquidity"),
-        ({"address": BOB}, {}, "trade 7 is a self-trade"),
-        ({"fill_price": 599_999}, {}, "the two sides of trade 7 differ"),
-        ({"fill_quantity": 4}, {}, "the two sides of trade 7 differ"),
-        ({"side": -1}, {}, "the two sides of trade 7 differ"),
-    ],
-)
-def test_what_the_sides_of_a_trade_must_be(changes: dict[str, Any], other: dict[str, Any], words: str) -> None:
-    events = [msgspec.structs.replace(FILL, **changes), msgspec.structs.replace(OTHER, **other)]
-    found = list(fill_violations(events))
-    assert [words in one for one in found] == ([True] if words else [])
-
-
-def test_a_trade_has_two_sides() -> None:
-    assert list(fill_violations([FILL, OTHER, OTHER])) == ["trade 7 has 3 sides"]
-
-
-def test_a_book_of_one_side_is_sound(floor: Floor) -> None:
-    assert floor.place(ADA, "BUY 0.01 at 3000", symbolCode=2).code == 0
-    assert floor.place(BOB, "SELL 0.01 at 151", symbolCode=3, ordQty="1").code == 0
-    floor.core.check()
-
-
-def test_both_legs_are_sound_in_a_hedge() -> None:
-    floor = Floor(ADA)
-    floor.order(BOB, "SELL 0.005 at 60000.0")
-    floor.order(ADA, "BUY 0.005 at 60000.0")
-    floor.order(BOB, "BUY 0.002 at 60000.0")
-    floor.order(ADA, "SELL 0.002 at 60000.0")
-    assert floor.legs(ADA) == (5, 2)
-    floor.order(ADA, "BUY_CLOSE_HEDGE 0.002 at 59000.0")
-    floor.order(ADA, "SELL_CLOSE_HEDGE 0.005 at 61000.0")
-    floor.core.check()
-
-
-def test_a_hedge_may_have_both_legs_and_an_unsized_stop_may_wait(floor: Floor) -> None:
-    assert floor.account(BOB).position_mode != HEDGE
-    stop = next(order for order in floor.account(ADA).orders.values() if order.status == UNTRIGGERED)
-    assert stop.quantity == 0
-    assert floor.core.violations() == []
-
-
-def test_isolated_margin_is_cash_of_its_account(floor: Floor) -> None:
-    floor.position(ADA).mode = ISOLATED
-    ledger.assign(floor.core, floor.account(ADA), floor.position(ADA), 20_000_000)
-    assert floor.core.violations() == []
-    floor.core.state.withdrawals += 3
-    assert "cash is off by 3 micro-USDC" in floor.core.violations()
-    floor.core.state.deposits += 8
-    assert "cash is off by -5 micro-USDC" in floor.core.violations()
-
-
-@pytest.mark.parametrize("leg", ["long", "short"])
-def test_the_size_of_each_leg_counts_in_the_open_interest(leg: str) -> None:
-    floor = Floor()
-    floor.order(BOB, "SELL 0.005 at 60000.0")
-    floor.order(ADA, "BUY 0.005 at 60000.0")
-    getattr(floor.position(ADA if leg == "long" else BOB), leg).size += 1
-    assert any("open interest 5 differ" in one for one in floor.core.violations(history=False))
-
-
-def told(floor: Floor, words: str) -> bool:
-    return any(words in one for one in floor.core.violations())
-
-
-def test_a_leg_may_be_as_small_as_one_step_and_one_micro_usdc(floor: Floor) -> None:
-    for legs in (Leg(1, 1), Leg(0, 0)):
-        floor.position(ADA).long = legs
-        assert not told(floor, "a leg of")
-    for legs in (Leg(1, 0), Leg(0, 1), Leg(1, -1), Leg(-1, -1)):
-        floor.position(ADA).long = legs
-        assert told(floor, "a leg of")
-
-
-def test_a_main_order_is_no_child_of_its_bracket(floor: Floor) -> None:
-    one, two, three = list(floor.account(ADA).orders.values())[:3]
-    for order in (one, two):
-        order.group, order.reduce = one.id, 3
-    assert not told(floor, "children of one kind")
-    three.group, three.reduce = one.id, 2
-    assert not told(floor, "children of one kind")
-    three.reduce = 3
-    assert told(floor, f"bracket {one.id} has 2 children of one kind")
-
-
-def test_a_bracket_whose_main_order_and_one_child_are_filled_is_sound(floor: Floor) -> None:
-    main, child, other = list(floor.account(ADA).orders.values())[:3]
-    for order in (main, child, other):
-        order.group = main.id
-    main.filled = child.filled = 1
-    assert not told(floor, "closed through several orders")
-    other.filled = 1
-    assert told(floor, f"bracket {main.id} closed through several orders: [{child.id}, {other.id}]")
-
-
-def test_a_child_that_waits_for_its_main_order_is_sound(floor: Floor) -> None:
-    main, child = list(floor.account(ADA).orders.values())[:2]
-    child.armed, child.group = False, main.id
-    assert not told(floor, "lost its main order")
-
-
-def test_only_orders_without_a_main_order_need_a_position_to_reduce(floor: Floor) -> None:
-    stop = next(order for order in floor.account(ADA).orders.values() if order.waiting)
-    floor.position(ADA).long = Leg(0, 0)
-    assert told(floor, "an order that reduces waits without a position")
-    stop.armed = False
-    assert not told(floor, "an order that reduces waits without a position")
-
-
-def test_an_order_of_another_product_does_not_count(floor: Floor) -> None:
-    stop = next(order for order in floor.account(ADA).orders.values() if order.waiting)
-    floor.position(ADA).long = Leg(0, 0)
-    stop.product = 2
-    assert not told(floor, "an order that reduces waits without a position")
 
 
 def test_the_history_is_only_read_when_it_is_asked_for(floor: Floor) -> None:

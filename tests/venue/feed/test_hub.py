@@ -87,16 +87,6 @@ def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: 
     assert {one["data"]["type"] for one in messages} == {"incremental"}
 
 
-def test_two_readers_get_the_same_text(venue: LocalVenue, alice: Trader) -> None:
-    one, two = Reader(venue.host.feed), Reader(venue.host.feed)
-    one.subscribe(**BOOK)
-    alice.place("BUY", "62000", "0.5")
-    two.subscribe(**BOOK)
-    assert one.take()[-1]["data"]["sequence"] == 2
-    alice.place("BUY", "62001", "0.5")
-    assert one.connection.drain() == two.connection.drain()
-
-
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
@@ -311,14 +301,6 @@ def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice:
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
         venue.host.feed.faults.add("melt")
-
-
-def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:
-    one, other = Reader(venue.host.feed, "10.0.0.1"), Reader(venue.host.feed, "10.0.0.2")
-    assert venue.host.feed.faults.cut(peer="10.0.0.1") == 1
-    assert (one.connection.closed, other.connection.closed) == (True, False)
-    venue.host.feed.close()
-    assert other.connection.reason == "the venue is shutting down"
 
 
 def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequence(

@@ -65,26 +65,6 @@ def test_every_row_has_exactly_the_published_fields() -> None:
     assert seen == set(DECLARED) - {"orderBook"}
 
 
-def test_an_increment_looks_at_the_orders_that_changed_and_at_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.venue.floor import ADA, Floor
-    from toolkit.venue.feed import account_sources
-
-    floor, seen = Floor(), list[int]()
-    write = account_sources.order_record
-    monkeypatch.setattr(
-        account_sources, "order_record", lambda core, order: seen.append(order.id) or write(core, order)
-    )
-    who = ADA
-    floor.core.record_events(True)
-    source = account_sources.AccountSource(floor.core, who)
-    for number in range(50):
-        floor.order(who, f"BUY 0.01 at {50_000 + number}")
-        source.collect(account_sources.Batch(floor.core, floor.core.events))
-        floor.core.events.clear()
-    assert len(seen) <= 2 * 50
-    assert len(source.snapshot(floor.core)["aop"]["orders"]) == 50
-
-
 @pytest.mark.parametrize(("amount", "balance"), [("250", "10250"), ("-250", "9750")])
 def test_money_that_comes_or_goes_without_an_order_is_sent(amount: str, balance: str) -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:

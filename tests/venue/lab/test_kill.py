@@ -153,6 +153,6 @@ def test_a_venue_killed_under_load_loses_nothing_it_answered(tmp_path: Path, syn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 103))
 def test_hundreds_of_kills_lose_nothing(tmp_path: Path, seed: int) -> None:
-    kill_again_and_again(tmp_path / "j", seed, 10, "full" if seed % 5 == 0 else "os")
+    kill_again_and_again(tmp_path / "j", seed, 8, "full" if seed % 5 == 0 else "os")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.venue.play import BTC, MICRO, Play
+from tests.venue.play import BTC, MICRO
 from tests.venue.programs.test_vault_shares import USDC, Led
 from toolkit.venue.engine.changes import UserNotice
 from toolkit.venue.engine.commands import Outcome, TxCode
-from toolkit.venue.model.constants import DAY
 from toolkit.venue.model.history import Transfer
 from toolkit.venue.model.state import Holding
-from toolkit.venue.programs import vault_leaders, vaults
-from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT, RESERVES, ROUNDING
+from toolkit.venue.programs import vaults
+from toolkit.venue.risk.ledger import FEES, LP_VAULT, RESERVES, ROUNDING
 
 HOUR = 3_600_000
 Row = tuple[str, str, str, float, int, str]
@@ -156,97 +155,6 @@ def test_every_movement_of_a_vaults_cash_is_recorded_with_its_parties_and_the_va
     }  # fmt: skip
 
 
-def test_the_price_of_an_event_is_that_after_it_and_the_last_shares_have_the_price_they_got(play: Told) -> None:
-    play.fund(50_000, play.vault)
-    play.join("joe", "0.020002")  # 0.013334 shares cost 1.500075 each, which rounds down for who joins
-    check(play.leave("joe", "0.013334"))
-    check(play.leave("lea", "100000"))
-    assert [(one.kind, one.amount, one.shares, one.price) for one in play.record.events[1:]] == [
-        ("DEPOSIT", 20_002, 13_334, 1_500_000),
-        ("WITHDRAW", 20_001, 13_334, 1_500_000),
-        ("WITHDRAW", 150_000 * MICRO + 1, 100_000 * MICRO, 1_500_000),
-    ]
-    assert (play.record.shares, play.record.holders, play.record.closed) == (0, {}, 0)
-
-
-def check(outcome: Outcome) -> None:
-    assert outcome.code == 0, outcome.message
-
-
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-def test_the_first_deposit_after_everyone_has_left_buys_shares_at_1_usdc_whatever_the_vault_has(side: str) -> None:
-    """Also where the book values what it has more than 1 % above mark, which refuses deposits next to other holders."""
-    play = Told()
-    check(play.leave("lea", "100000"))
-    play.fund(10_000, play.vault)
-    play.trade_of_vault(side, "1", 60_000)
-    play.placed("zoe", side, "1", 60_500 if side == "BUY" else 59_500)
-    assert play.join("joe", 1_000) == "1000"
-    assert play.record.holders == {play.address("joe"): Holding(1_000 * MICRO, 1_000 * MICRO, play.now)}
-    with pytest.raises(AssertionError, match="would get the difference"):
-        play.join("joe", 1_000)
-
-
-def test_a_vault_without_value_takes_no_deposits_and_pays_nothing_out(play: Told) -> None:
-    check(play.withdraw(play.vault, "100000"))  # stands for a loss
-    answer = play.act("joe", type="vaultDeposit", vault=play.vault, amount="1000", **USDC)
-    assert answer.data["txCode"] == TxCode.VAULT_WORTHLESS
-    assert answer.message == "the vault has no value left and takes no deposits"
-    before = play.balance("lea")
-    assert play.leave("lea", "40000").data["amount"] == "0"
-    assert play.leave("lea", "60000").data["amount"] == "0"
-    assert play.balance("lea") == before
-    assert play.record.holders == {}
-
-
-def test_a_vault_worth_a_millionth_of_a_dollar_takes_deposits_at_its_price(play: Told) -> None:
-    check(play.leave("lea", "99999.999999"))
-    assert vaults.value(play.core, play.record) == 1
-    assert play.join("joe", 5) == "5"
-
-
-@pytest.mark.parametrize(("amount", "share"), [("0.01", "0.003333"), ("0.009998", ""), ("0.000002", "")])
-def test_a_deposit_loses_at_most_a_ten_thousandth_to_whole_millionths(play: Told, amount: str, share: str) -> None:
-    """At 3 USDC a share, 0.01 loses one of 10,000 millionths, 0.009998 two of 9,998, and 0.000002 buys nothing."""
-    play.fund(200_000, play.vault)
-    answer = play.act("joe", type="vaultDeposit", vault=play.vault, amount=amount, **USDC)
-    if share:
-        assert (answer.data["vault"], answer.data["share"]) == (play.checksummed, share)
-    else:
-        assert answer.data["txCode"] == (TxCode.SHARE_TOO_COARSE if amount > "0.001" else TxCode.VAULT_AMOUNT_TOO_SMALL)
-
-
-@pytest.mark.parametrize("beyond", [0, 1])
-def test_a_vault_has_up_to_exactly_a_million_million_shares(play: Told, beyond: int) -> None:
-    vault = play.create("lea", 100)
-    check(play.withdraw(vault, "99.999999"))  # stands for a loss
-    amount = f"{9_999_999_999 + beyond:010d}"
-    deposit = {"vault": vault, "amount": f"{amount[:-6]}.{amount[-6:]}", **USDC}
-    answer = play.act("joe", type="vaultDeposit", **deposit)
-    assert (answer.code == 0) is not beyond
-    assert play.core.state.vaults[vault].shares == (10**18 if not beyond else 100 * MICRO)
-
-
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-def test_only_own_orders_that_rest_at_a_level_of_the_same_book_are_left_out_of_its_value(side: str) -> None:
-    play, sign = Told(), 1 if side == "BUY" else -1
-    play.oracle(6_000, 2)
-    play.hedge(play.vault)
-    play.trade_of_vault(side, "1", 60_000)
-    play.trade_of_vault("SELL" if side == "BUY" else "BUY", "1", 60_000)
-    play.placed("zoe", side, "1", 60_000 - sign * 100)
-    at_mark = vaults.value(play.core, play.record)
-    level = 600_000 - sign * 1_000
-    eth = {"symbolCode": 2, "ordPx": play.core.products[2].price_text(level), "ordQty": "1", "ordSide": side}
-    waiting = {"symbolCode": BTC, "ordPx": "59900" if side == "BUY" else "60100", "ordQty": "1"}
-    waiting |= {"ordSide": f"{side}_CLOSE_HEDGE", "tpslTriggerType": "MARK_PRICE", "triggerPx": f"{60_000 - sign * 50}"}
-    waiting["reduceOnlyOption"] = "TP_FROM_POSITION"
-    for item in (eth, waiting):
-        play.led("placeOrder", orders=[{**item, "ordType": "LIMIT", "timeInForce": "GTC"}])
-    assert len(play.core.state.accounts[play.vault].orders) == 2
-    assert vaults.value(play.core, play.record, in_book=True) == at_mark - 100 * MICRO
-
-
 def test_value_price_and_profit_of_each_open_vault_are_kept_once_per_hour(play: Told) -> None:
     child, begun = play.child(), play.now
     play.led("vaultRebalance", **{"from": play.vault, "to": child, "amount": "400", **USDC})
@@ -266,16 +174,6 @@ def test_value_price_and_profit_of_each_open_vault_are_kept_once_per_hour(play: 
         (begun + HOUR, capital, MICRO, 0),
         (begun + 2 * HOUR, capital + 7 * MICRO, MICRO * (capital + 7 * MICRO) // capital, 7 * MICRO),
     ]
-
-
-@pytest.mark.parametrize("capital", [0, 5_000 * MICRO])
-def test_the_capital_of_the_lp_vault_is_the_insurances_share_of_it(capital: int) -> None:
-    play = Play(lp_capital=capital)
-    vault, accounts = play.core.state.vaults[LP_VAULT], play.core.state.accounts
-    assert (vault.owner, vault.name, vault.is_lp, vault.created) == ("", "LP vault", True, play.now)
-    assert (vault.shares, vault.paid_in, accounts[LP_VAULT].balance) == (capital, capital, capital)
-    assert vault.holders == ({INSURANCE: Holding(capital, capital, play.now)} if capital else {})
-    assert (accounts[RESERVES].kind, accounts[LP_VAULT].kind) == ("venue", "vault")
 
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
@@ -324,63 +222,3 @@ def test_cash_moves_only_within_an_open_family_that_the_signer_leads(play: Told)
     for kind in ("vaultDeposit", "vaultWithdraw"):
         fields = {"vault": play.vault, "amount": "1", "share": "1"}
         assert play.act("lea", type=kind, **fields, currencyCode=2).data["txCode"] == TxCode.UNKNOWN_CURRENCY
-
-
-def test_sub_vaults_do_not_count_towards_the_five_and_are_named_after_their_vault(play: Told) -> None:
-    names = [play.core.state.vaults[play.child(number)].name for number in (1, 2)]
-    assert names == ["V / 1", "V / 2"]
-    for _ in range(4):
-        play.create("lea", 100)
-    answer = play.act("lea", type="vaultCreate", name="V", description="", amount="100", **USDC)
-    assert answer.data["txCode"] == TxCode.TOO_MANY_VAULTS
-    made = play.core.state.vaults[play.vault]
-    assert (made.name, made.description, made.created, made.parent) == ("V", "", play.now, "")
-
-
-@pytest.mark.parametrize("kind", ["vaultDeposit", "vaultWithdraw"])
-def test_a_depositors_action_may_carry_the_address_of_its_own_vault_only(play: Told, kind: str) -> None:
-    other = play.create("joe", 100)
-    fields = {"vault": play.vault, "amount": "1", "share": "1", **USDC}
-    play.join("joe", 10)
-    for inside, reason in ((other, TxCode.WRONG_VAULT_CONTEXT), (play.checksummed, 0)):
-        answer = play.do("joe", inside, type=kind, **fields)
-        assert (answer.data or {}).get("txCode", 0) == reason, answer.message
-    assert play.act("joe", type=kind, **fields).code == 0
-
-
-def test_a_vault_is_handed_to_accounts_of_people_only(play: Told) -> None:
-    other = play.create("joe", 100)
-    for owner in (other, LP_VAULT, FEES, play.address("nobody")):
-        answer = play.do("lea", play.vault, type="vaultUpdateOwner", owner=owner)
-        assert answer.data["txCode"] == TxCode.UNKNOWN_VAULT_OWNER
-    play.led("vaultUpdateOwner", owner=vaults.to_checksummed(play.address("joe")))
-    assert (play.record.owner, play.record.received) == (play.address("joe"), True)
-    refused = play.do("lea", play.vault, type="vaultClose")
-    assert refused.message.endswith(
-        f"belongs to {vaults.to_checksummed(play.address('joe'))}. Only its owner's agents act for it"
-    )
-    refused = play.do("lea", LP_VAULT, type="vaultClose")
-    assert refused.message.endswith("belongs to the venue. Only its owner's agents act for it")
-
-
-def test_what_a_vault_costs_and_the_least_of_it_are_published() -> None:
-    assert (vault_leaders.CREATION_FEE, vault_leaders.CREATION_MINIMUM) == (100 * MICRO, 100 * MICRO)
-    assert (vault_leaders.MOST_VAULTS, vault_leaders.MOST_SUB_VAULTS) == (5, 10)
-    assert (vaults.LP_LOCK, vaults.LEADER_SHARE, vaults.SAMPLE_EVERY) == (4 * DAY, 10, HOUR)
-
-
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-@pytest.mark.parametrize("beyond", [0, 1])
-@pytest.mark.parametrize("joins", [True, False])
-def test_the_book_may_differ_from_the_mark_by_exactly_one_per_cent_above_and_five_below(
-    side: str, beyond: int, joins: bool
-) -> None:
-    """Of 110,000 USDC with 10 BTC, 110 of price are 1 % and 550 are 5 %."""
-    play, sign = Told(), 1 if side == "BUY" else -1
-    play.trade_of_vault(side, "10", 60_000)
-    play.fund(f"{(110_000 * MICRO - vaults.value(play.core, play.record)) / MICRO:.6f}", play.vault)
-    away = sign * 110 if joins else -sign * 550
-    play.placed("zoe", side, "10", f"{60_000 + away + beyond * (sign if joins else -sign) / 10:.1f}")
-    kind = {"type": "vaultDeposit", "amount": "1000"} if joins else {"type": "vaultWithdraw", "share": "1000"}
-    answer = play.act("joe" if joins else "lea", vault=play.vault, **kind, **USDC)
-    assert ((answer.data or {})["txCode"] == TxCode.VAULT_BOOK_AWAY) is bool(beyond), answer.message

@@ -26,7 +26,6 @@ from toolkit.protocol import documents
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import server
-from toolkit.venue.served.application import Application
 from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.bounded_feed import BoundedFeed
 from toolkit.venue.served.private_files import keys_text, token_path, write_private
@@ -35,43 +34,6 @@ from toolkit.venue.served.venue_routes import open_routes
 __all__ = ["venue"]
 
 WORDS = "test test test test test test test test test test test junk"
-
-
-class Noted(socket.socket):
-    """A socket that notes what is called."""
-
-    calls: list[tuple[Any, ...]] = []
-
-    def setsockopt(self, *values: Any) -> None:
-        self.calls.append(("setsockopt", *values))
-        super().setsockopt(*values)
-
-    def listen(self, *values: Any) -> None:
-        self.calls.append(("listen", *values))
-        super().listen(*values)
-
-    def close(self) -> None:
-        self.calls.append(("close",))
-        super().close()
-
-
-@pytest.mark.parametrize(
-    ("platform", "reused"),
-    [("linux", [("setsockopt", socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]), ("win32", [])],
-)
-def test_a_port_can_be_taken_again_at_once_but_by_no_second_server(
-    monkeypatch: pytest.MonkeyPatch, platform: str, reused: list[Any]
-) -> None:
-    monkeypatch.setattr(Noted, "calls", [])
-    monkeypatch.setattr(socket, "socket", Noted)
-    monkeypatch.setattr(sys, "platform", platform)
-    with server.listen("127.0.0.1", 0) as first:
-        assert Noted.calls == [*reused, ("listen", 512)]
-        assert first.proto == socket.IPPROTO_TCP, "else Nagle's delay would stay on"
-        Noted.calls.clear()
-        with pytest.raises(VenueError, match=rf"can't listen on 127\.0\.0\.1 port {first.getsockname()[1]}: "):
-            server.listen("127.0.0.1", first.getsockname()[1])
-        assert Noted.calls == [*reused, ("close",)], "a failed attempt leaves no socket open"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "0.0.0.0", "192.0.2.1"])
@@ -172,20 +134,6 @@ def test_threads_take_turns_more_often_while_a_venue_is_served_and_all_is_given_
     assert running == ["started", "stopped, closing False"]
     assert not any(thread.is_alive() for thread in own)
     assert listeners[0].fileno() == -1
-
-
-def test_a_long_advance_is_told_that_the_server_stops(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[bool] = []
-    stop = Application.stop
-
-    def stopped(self: Application) -> None:
-        told.append(venue.host.closing)
-        stop(self)
-
-    monkeypatch.setattr(Application, "stop", stopped)
-    with server.running(venue.host):
-        pass
-    assert (told, venue.host.closing) == ([True], False)
 
 
 @pytest.mark.parametrize("limit", [10.0, 0.0])

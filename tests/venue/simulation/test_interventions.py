@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, StoredFileError, VenueError
@@ -51,25 +48,6 @@ def test_the_way_does_not_matter_only_where_it_leads() -> None:
         many.advance(f"{min(one.host.now_ms() - many.host.now_ms(), 1_234_567)}ms")
     assert one.control.state_hash() == many.control.state_hash()
     assert not one.host.core.state.accounts[OTHERS].positions[1].long.size, "the stop was set off on the way"
-
-
-@functools.cache
-def six_hours_later() -> tuple[int, str]:
-    venue = eventful()
-    return venue.advance("6h"), venue.control.state_hash()
-
-
-@settings(max_examples=8)
-@given(cuts=st.lists(st.integers(1, 6 * HOUR), max_size=12))
-def test_any_steps_lead_to_the_same_state(cuts: list[int]) -> None:
-    stepped = eventful()
-    end, expected = six_hours_later()
-    start = stepped.host.now_ms()
-    for cut in sorted(cuts):
-        if start + cut > stepped.host.now_ms():
-            stepped.advance(until=start + cut)
-    stepped.advance(until=end)
-    assert stepped.control.state_hash() == expected
 
 
 def test_everything_on_the_way_happens_at_its_time_and_in_order() -> None:

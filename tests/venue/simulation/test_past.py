@@ -107,6 +107,7 @@ def test_a_price_of_few_ticks_has_a_past_that_moves_as_far(core: Core) -> None:
     assert ranges[0] == pytest.approx(ranges[1], rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_past_trades_as_much_as_the_present() -> None:
     """The minutes of a venue's first hours, beside what the past would have been in the same minutes."""
     core = Core(Genesis(seed=5, settings={"market": True}))

@@ -189,7 +189,7 @@ def test_a_power_without_a_number_is_that_of_two() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_places_by_the_thousand(model: Any) -> None:
-    for seed in range(1_000):
+    for seed in range(300):
         check_places(model, seed)
-    for seed in range(10):
+    for seed in range(4):
         check_fills(model, seed)

@@ -108,20 +108,10 @@ PLAYED: dict[tuple[int, str], dict[str, Any]] = {
         "fills": ([37, 38], [(4, 299996, 75, 0, 1)], "0df9725b11c4"),
         "told": "965573d8b754",
     },
-    (2, "power:3"): {
-        "trades": ([123, 66], [(1767225600000, 1, 600001, 84)], "64da3458f8c9"),
-        "fills": ([43, 36], [(1, 599998, 13, 0, 1)], "e6f9630ff561"),
-        "told": "1ffbb6c37126",
-    },
     (3, "log"): {
         "trades": ([115, 61], [(1767225600000, -1, 599999, 65)], "d8919b64f074"),
         "fills": ([43, 36], [(6, 299998, 69, 0, 2)], "7d3e439bd564"),
         "told": "8df034850821",
-    },
-    (4, "power:0.5"): {
-        "trades": ([107, 44], [(1767225600000, -1, 599999, 53)], "8027f77b0ab7"),
-        "fills": ([37, 28], [(21, 600001, 18, 0, 2)], "e31df3f5bf79"),
-        "told": "d6afce699649",
     },
 }
 
@@ -129,28 +119,6 @@ PLAYED: dict[tuple[int, str], dict[str, Any]] = {
 @pytest.mark.parametrize(("seed", "queue"), PLAYED)
 def test_the_same_recording_and_orders_lead_to_the_same_fills_and_queues(seed: int, queue: str) -> None:
     assert Story(seed, queue).run(150) == PLAYED[seed, queue]
-
-
-def test_places_of_orders_that_ended_are_dropped_when_there_are_more_than_256() -> None:
-    core = opened()
-    play(core, [LEVEL, 1, 599_990, 1_000], [LEVEL, -1, 600_010, 1_000])
-    held = core.state.recorded
-    assert held is not None
-    for number in range(256):
-        place(core, USER, 1, 599_990, 2 + number % 3)
-    play(core, [LEVEL, 1, 599_990, 900])
-    assert len(held.fronts) == 256
-    cancel = {"type": "cancelAll", "symbolCode": 1}
-    core.apply(Submit(core.state.time, cancel, USER, core.state.transactions + 1))
-    play(core, [LEVEL, 1, 599_990, 800])
-    assert len(held.fronts) == 256, "so few are not worth a search"
-    place(core, USER, 1, 599_990, 5)
-    play(core, [LEVEL, 1, 599_990, 700])
-    assert len(held.fronts) == 257
-    play(core, [LEVEL, 1, 599_990, 600])
-    live = set(core.account(USER).orders)
-    assert set(held.fronts) == live
-    assert len(live) == 1
 
 
 def test_a_recorded_market_is_opened_again_without_the_levels_of_the_one_before() -> None:
@@ -224,14 +192,6 @@ def test_a_copy_with_both_legs_or_on_demand_is_in_hedge_mode(hedge: bool, sides:
     held = account.positions.get(1)
     assert ((held.long.size, held.short.size) if held else (0, 0)) == (100 * (1 in sides), 100 * (-1 in sides))
     assert account.balance == 10**11
-
-
-@pytest.mark.parametrize("balance", [0, 10**12 - 5, 10**12, 10**12 + 5])
-def test_a_copy_sets_the_balance_up_or_down(balance: int) -> None:
-    core = opened()
-    control(core, "copy_account", address=USER, balance=balance, positions=[])
-    assert core.state.accounts[USER].balance == balance
-    assert not core.violations()
 
 
 GOOD = position(1, 1, 5, 300_000_000)
