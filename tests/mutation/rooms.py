@@ -108,7 +108,6 @@ ROOMS: dict[str, Room] = {
             "tests/venue/simulation/test_queues.py",
             "tests/venue/simulation/test_recorded.py",
             "tests/venue/simulation/test_unwatched.py",
-            "tests/venue/simulation/test_work.py",
             "tests/venue/lab/test_control.py",
         ],
     ),
