@@ -222,22 +222,6 @@ def test_a_block_is_announced_once_at_its_end_with_its_number_of_transactions(co
     assert [(one.height, one.first, one.count) for one in core.state.history.blocks] == [(1, 0, 2)]
 
 
-@pytest.mark.parametrize("answers", [(True, False), (False, True), (True, True)])
-def test_hooks_run_again_while_one_of_them_trades(core: Core, answers: tuple[bool, ...]) -> None:
-    runs: list[int] = []
-
-    def hook(at: int) -> Any:
-        def rule(core: Core) -> bool:
-            runs.append(at)
-            return answers[at] and runs.count(at) < 3
-
-        return str(at), rule
-
-    core.post_command_hooks = [hook(0), hook(1)]
-    core.run_hooks()
-    assert runs == [0, 1] * 3
-
-
 def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(core: Core) -> None:
         raise KeyError("x")
@@ -248,22 +232,6 @@ def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytes
     with pytest.raises(KeyError):
         core.apply(Control(core.state.time, "break_down"))
     assert runs == [1]
-
-
-def test_a_rule_may_pass_time_in_place_of_the_processes(core: Core) -> None:
-    runs: list[tuple[str, int]] = []
-
-    def pass_time(core: Core, until: int) -> bool:
-        runs.append(("rule", until))
-        return bool(core.state.schedule.pop("first", None))
-
-    core.processes = [(name, lambda core, time: runs.append(("process", time))) for name in ("first", "second")]
-    core.state.schedule.clear()
-    core.wake("first", GENESIS_TIME + 1)
-    core.wake("second", GENESIS_TIME + 2)
-    core.pass_time = pass_time
-    core.apply(Advance(GENESIS_TIME + 9))
-    assert runs == [("rule", GENESIS_TIME + 9)] * 2 + [("process", GENESIS_TIME + 2)]
 
 
 def test_a_vault_is_entered_only_for_a_request_that_names_one(core: Core) -> None:
@@ -309,9 +277,3 @@ def test_delayed_actions_are_executed_in_their_turn_with_what_they_were_sent_wit
         (2, ALICE, ALICE, "echo", 7),
     ]
     assert core.state.unsettled == []
-
-
-def test_a_block_hash_is_that_of_its_height_and_the_seed() -> None:
-    one, two = Core(Genesis(seed=1)), Core(Genesis(seed=2))
-    assert len({one.block_hash(1), one.block_hash(2), two.block_hash(1)}) == 3
-    assert one.block_hash(1) == Core(Genesis(seed=1)).block_hash(1)

@@ -8,12 +8,9 @@ import pytest
 
 from tests.venue.liquidation.test_liquidation import opened
 from tests.venue.play import BTC, ETH, MICRO, Play
-from toolkit.venue.engine.changes import AccountChanged
-from toolkit.venue.liquidation.margin_groups import MarginGroup
-from toolkit.venue.model.constants import CROSS, ISOLATED, LIQUIDATING, NORMAL, RATE
+from toolkit.venue.model.constants import CROSS, ISOLATED, NORMAL
 from toolkit.venue.model.history import LiquidationStep
-from toolkit.venue.model.state import Liquidation
-from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk import ledger
 from toolkit.venue.risk.ledger import LP_VAULT
 
 SIDES = pytest.mark.parametrize("side", [1, -1])
@@ -63,90 +60,6 @@ def test_each_step_of_the_ladder_is_recorded_whole(side: int, isolated: bool) ->
     left = play.balance("ann")
     assert 0 <= left < 23 * MICRO // 1_000, "less than a tick of what was deleveraged"
     assert (play.position("ann").assigned, play.account("ann").status) == (0, NORMAL)
-
-
-@MODES
-@SIDES
-def test_a_liquidation_begins_and_ends_with_an_event_a_sample_and_a_record(side: int, isolated: bool) -> None:
-    """While its product is paused nothing is closed, so that only the beginning and the end are seen."""
-    play = Play(lp_slice=0)
-    opened(play, side, isolated=isolated)
-    play.advance(60_000)
-    play.control("pause", product=BTC)
-    changed: list[tuple[str, int]] = []
-    emit = play.core.emit
-
-    def keep(event: object) -> None:
-        if isinstance(event, AccountChanged):
-            changed.append((event.address, play.now))
-        emit(event)  # type: ignore[arg-type]
-
-    play.core.emit = keep  # type: ignore[method-assign, assignment]
-    account, before = play.account("ann"), {code: one.mark for code, one in play.core.state.markets.items()}
-    assert account.status == NORMAL
-    play.advance(1)
-    begun = play.now
-    play.oracle(60_000 - side * 2_500)
-    key = f"{account.address}:{BTC if isolated else 0}"
-    begins = Liquidation(account.address, BTC if isolated else 0, begun, begun, before)
-    assert play.core.state.liquidations == {key: begins}
-    assert (account.status, account.updated, changed) == (LIQUIDATING, begun, [(account.address, begun)])
-    curve = play.core.state.history.equity[account.address]
-    assert (curve[-1].time, curve[-1].ratio >= RATE) == (begun, True)
-    play.advance(7)
-    play.oracle(60_000)
-    assert (play.core.state.liquidations, account.status, account.updated) == ({}, NORMAL, begun + 7)
-    assert changed[1:] == [(account.address, begun + 7)]
-    assert (curve[-1].time, curve[-1].ratio < RATE) == (begun + 7, True)
-
-
-@SIDES
-@pytest.mark.parametrize("isolated", [False, True])
-def test_a_liquidation_takes_exactly_the_orders_that_could_open_a_position_of_its_margin(
-    side: int, isolated: bool
-) -> None:
-    """A cross group also loses orders in isolated products, whose margin comes from its balance. Reducing and waiting
-    orders stay, and an order that would close more than the position goes."""
-    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(40_000, "ann")
-    play.fund(1_000_000, "bob")
-    play.isolated("ann", BTC if isolated else ETH)
-    play.placed("bob", sell, "4", 60_000)
-    play.placed("ann", buy, "4", 60_000)
-    far, away = 60_000 + side * 9_000, 60_000 - side * 9_000
-    exit_ = {
-        "tpslTriggerType": "MARK_PRICE",
-        "reduceOnlyOption": "TP_FROM_POSITION",
-        "triggerPx": str(far + side * 500),
-    }
-    orders = {
-        "opens": (buy, "0.1", away, BTC, {}),
-        "reduces": (sell, "1", far, BTC, {}),
-        "reduce-only": (sell, "1.5", far, BTC, {"reduceOnlyOption": "REDUCE_ONLY"}),
-        "waits": (sell, "1", far + side * 500, BTC, exit_),
-        "closes more": (sell, "4.1", far + side * 100, BTC, {}),
-        "opens ETH": (buy, "0.1", 3_000 - side * 400, ETH, {}),
-    }
-    known: dict[int, str] = {}
-    for name, (way, quantity, price, code, more) in orders.items():
-        play.placed("ann", way, quantity, price, code, **more)
-        known[max(play.account("ann").orders)] = name
-    assert list(known.values()) == list(orders)
-    play.control("pause", product=BTC)
-    group = MarginGroup(play.account("ann"), BTC if isolated else 0)
-    spare = account_margin.withdrawable(play.core, play.account("ann"))
-    equity = group.figures(play.core).equity - (0 if isolated else spare)
-    assert play.withdraw("ann", f"{spare // MICRO}").code == 0
-    # the mark is the mean of this and of the book's median of 60,000
-    play.oracle(60_000 - side * 2 * (equity // MICRO // 4 - 100))
-    assert play.account("ann").status == LIQUIDATING
-    left = {known[number] for number in play.account("ann").orders}
-    gone = {"opens", "closes more"} | (set() if isolated else {"opens ETH"})
-    assert left == set(orders) - gone
-    ended = play.core.state.history.orders.of(play.address("ann"))
-    assert {one.reason for one in ended if known.get(one.id) in gone} == {"the position is being liquidated"}
 
 
 @SIDES

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.venue.play import BTC, MICRO, Play
+from tests.venue.play import BTC, Play
 from toolkit.protocol.hexbytes import to_checksummed
 from toolkit.venue.engine.changes import UserNotice
 from toolkit.venue.engine.commands import SIGNATURE, Outcome, Submit, TxCode, WireError
 from toolkit.venue.model.constants import DAY, RATE
-from toolkit.venue.model.state import ReferredDay
-from toolkit.venue.programs import builders, permissions, referrals
-from toolkit.venue.risk.ledger import FEES, LP_VAULT, REFERRALS
+from toolkit.venue.programs import builders, permissions
+from toolkit.venue.risk.ledger import LP_VAULT
 
 
 class Permitted(Play):
@@ -228,98 +227,3 @@ def test_a_builder_order_that_its_authorisation_refuses_leaves_an_event_for_each
     assert len(events) == len(orders.get("orders", [item]))
     check(play.act("b1", type=kind, **orders, **{**terms, "builderFeeRate": "0.0005"}))
     assert {one.builder_rate for one in play.account("ann").orders.values()} == {RATE // 2_000}
-
-
-# referrals
-
-
-@pytest.fixture
-def invited() -> Play:
-    """Ann invited bob, who invited cyd. Dan has no inviter. Each has 1,000,000 USDC."""
-    play = Play(price_interval=DAY)
-    play.oracle(60_000)
-    play.fund(1_000_000, "ann", "bob", "cyd", "dan")
-    for upper, lower in (("ann", "bob"), ("bob", "cyd")):
-        check(play.act(lower, type="bindReferral", referralCode=referrals.code_of(play.address(upper))))
-        play.advance(1_000)
-    return play
-
-
-def test_the_fee_of_a_trade_is_shared_by_two_tiers_and_paid_at_the_turn_of_the_day(invited: Play) -> None:
-    play, book = invited, invited.core.state.referrals
-    begun = play.now
-    first = len(play.core.state.history.ledger.records)
-    play.trade("cyd", "dan", "1", 60_000)  # 60,000 USDC: cyd takes for 36, dan makes for 6
-    play.trade("bob", "dan", "0.5", 60_000)
-    names = {play.address(name): name for name in ("ann", "bob", "cyd", "dan")} | {FEES: "fees", REFERRALS: "referrals"}
-
-    def rows() -> list[tuple[str, str, float, int, str]]:
-        nonlocal first
-        records = play.core.state.history.ledger.records[first:]
-        first += len(records)
-        return [
-            (names[one.payer], names[one.receiver], one.paid / MICRO, one.product, names[one.reference])
-            for one in records
-            if one.kind == "REFERRAL_REBATE"
-        ]
-
-    # of cyd's 36 bob gets 10 % and ann 5 %, of bob's 18 ann gets 10 %, of dan's fees nobody
-    assert rows() == [("fees", "referrals", 5.4, 0, "cyd"), ("fees", "referrals", 1.8, 0, "bob")]
-    today = begun // DAY
-    accounts = {name: book.accounts[play.address(name)] for name in ("ann", "bob", "cyd")}
-    assert accounts["cyd"].days == {today: ReferredDay(60_000 * MICRO, 36 * MICRO, 3_600_000, 1_800_000)}
-    assert accounts["bob"].days == {today: ReferredDay(30_000 * MICRO, 18 * MICRO, 1_800_000, 0)}
-    assert accounts["ann"].due == {play.address("cyd"): 1_800_000, play.address("bob"): 1_800_000}
-    assert accounts["bob"].due == {play.address("cyd"): 3_600_000}
-    assert [(one.invited, one.bound) for one in accounts.values()] == [
-        ([play.address("bob")], 0),
-        ([play.address("cyd")], begun - 2_000),
-        ([], begun - 1_000),
-    ]
-    turn = (today + 1) * DAY
-    play.advance(turn - 1 - play.now)
-    assert book.payouts == []
-    assert play.balance(REFERRALS) == 7_200_000
-    play.advance(1)
-    assert rows() == [
-        ("referrals", "bob", 3.6, 0, "cyd"),
-        ("referrals", "ann", 1.8, 0, "cyd"),
-        ("referrals", "ann", 1.8, 0, "bob"),
-    ]
-    paid = [(one.id, one.time, names[one.address], names[one.source], one.tier, one.amount) for one in book.payouts]
-    assert paid == [
-        (1, turn, "bob", "cyd", 1, 3_600_000),
-        (2, turn, "ann", "cyd", 2, 1_800_000),
-        (3, turn, "ann", "bob", 1, 1_800_000),
-    ]
-    assert book.by_account == {play.address("bob"): [0], play.address("ann"): [1, 2]}
-    assert (play.balance(REFERRALS), accounts["ann"].due, accounts["bob"].due) == (0, {}, {})
-    play.trade("cyd", "dan", "1", 60_000)
-    play.advance(DAY - 1)
-    assert len(book.payouts) == 3
-    play.advance(1)
-    assert len(book.payouts) == 5
-
-
-def test_only_codes_of_people_invite_and_each_account_is_bound_once(invited: Play) -> None:
-    play = invited
-
-    def bind(name: str, code: str) -> Outcome:
-        return play.act(name, type="bindReferral", referralCode=code)
-
-    for house in (FEES, REFERRALS, LP_VAULT):
-        assert reason(bind("dan", referrals.code_of(house))) == TxCode.UNKNOWN_REFERRAL_CODE
-    again = bind("cyd", referrals.code_of(play.address("dan")))
-    assert reason(again) == TxCode.ALREADY_REFERRED
-    bob = to_checksummed(play.address("bob"))
-    assert again.message == f"the account is bound to {bob} since {play.now - 1_000}"
-    assert reason(bind("dan", referrals.code_of(play.address("dan")))) == TxCode.OWN_REFERRAL_CODE
-    circle = bind("ann", referrals.code_of(play.address("cyd")))
-    assert reason(circle) == TxCode.REFERRAL_CYCLE
-    assert circle.message.endswith("was itself invited by this account's network")
-    code = referrals.code_of(play.address("ann"))
-    assert len(code) == 10
-    assert code == referrals.code_of(play.address("ann").upper().replace("0X", "0x"))
-    check(bind("dan", code))
-    assert play.core.state.referrals.codes[code] == play.address("ann")
-    assert play.core.state.accounts[REFERRALS].kind == "venue"

@@ -16,7 +16,7 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.risk import account_margin, solvency, witness
 from toolkit.venue.risk.audit import COUNTERPARTY
-from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE
+from toolkit.venue.risk.ledger import BANKRUPTCY
 
 SIDES = [1, -1]
 MODES = ["cross", "isolated", "hedge", "isolated hedge"]
@@ -132,32 +132,6 @@ def test_a_resting_order_far_behind_the_mark_is_trimmed_to_what_its_account_bear
     assert account_margin.wallet(play.core, play.account("ann")).equity >= 0
     events = play.core.state.history.order_events.of(play.address("ann"))
     assert any("No fill makes a debt" in event.reason for event in events) is (tif != "FOK")
-
-
-@pytest.mark.parametrize("market", [False, True])
-def test_eighteen_accounts_of_10_000_make_nothing_out_of_each_other(market: bool) -> None:
-    play = Play(genesis={"settings": {"market": market}})
-    if not market:
-        play.oracle(60_000)
-    names = [f"n{number}" for number in range(18)]
-    play.fund(10_000, *names)
-    play.watch.history_every = 1_000
-    play.advance(30_000)
-    for one, other in zip(names[::2], names[1::2], strict=True):
-        for name in (one, other):
-            play.leverage(name, 40)
-        bid, ask = play.core.books.top(1)
-        mark = play.core.state.markets[1].mark
-        play.placed(other, "SELL", "5", text_of((bid + ask) // 2 if bid and ask else mark))
-        play.placed(one, "BUY", "5", text_of((bid + ask) // 2 if bid and ask else mark))
-        play.placed(other, "BUY", "5", text_of(mark // 9))
-        play.placed(one, "SELL", "5", text_of(mark // 9), timeInForce="IOC")
-        play.advance(3_000)
-    play.advance(60_000)
-    joint = sum(account_margin.wallet(play.core, play.account(name)).equity for name in names)
-    assert joint <= 180_000 * MICRO
-    assert play.balance(INSURANCE) == 0
-    assert not burdens(play.core)
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from tests.venue.api.test_gateway import Emergency
 from tests.venue.quiet import venue  # a fixture
-from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.api.gateway import Answer
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import application, boundary
@@ -21,7 +19,6 @@ from toolkit.venue.served.boundary import Boundary, ServeSettings
 
 __all__ = ["venue"]
 
-FRIEND = "http://localhost:3000"
 JSON = (b"content-type", b"application/json")
 HOST = (b"host", b"127.0.0.1")
 
@@ -65,15 +62,6 @@ def sent(app: Application, what: dict[str, Any], *received: dict[str, Any]) -> l
     return asyncio.run(run())
 
 
-def posted(app: Application, action: dict[str, Any], client: tuple[str, int], signer: Signer) -> Any:
-    body = json.dumps(signer.request(action)).encode()
-    start, *parts = sent(
-        app, scope("/api/v1/exchange", "POST", JSON, client=client), {"type": "http.request", "body": body}
-    )
-    assert start["status"] == 200
-    return json.loads(b"".join(part["body"] for part in parts))
-
-
 def test_an_answer_has_its_length_and_no_header_that_was_not_asked_for(made: Callable[..., Application]) -> None:
     start, body = sent(made(), scope("/health"))
     assert json.loads(body["body"])["data"] == {"time": json.loads(body["body"])["data"]["time"], "behindMs": 0}
@@ -94,23 +82,6 @@ def test_a_head_request_is_answered_with_the_length_and_without_the_body(made: C
     start, body = sent(made(), scope("/health", "HEAD"))
     assert start == whole[0]
     assert (body["body"], body["more_body"]) == (b"", False)
-
-
-@pytest.mark.parametrize(("allowed", "known"), [((FRIEND,), True), (("*",), True)])
-def test_an_allowed_origin_is_named_in_the_answer_that_then_varies_with_it(
-    made: Callable[..., Application], allowed: tuple[str, ...], known: bool
-) -> None:
-    app = made(origins=allowed)
-    start, _ = sent(app, scope("/health", "GET", (b"origin", FRIEND.encode())))
-    assert start["headers"][-2:] == [(b"access-control-allow-origin", FRIEND.encode()), (b"vary", b"origin")]
-    plain, _ = sent(app, scope("/health"))
-    assert not {name for name, _ in plain["headers"]} & {b"vary", b"access-control-allow-origin"}
-    asked, empty = sent(app, scope("/health", "OPTIONS", (b"origin", FRIEND.encode())))
-    assert (asked["status"], empty["body"]) == (204, b"")
-    assert dict(asked["headers"])[b"access-control-allow-methods"] == b"GET, POST"
-    assert dict(asked["headers"])[b"access-control-max-age"] == b"600"
-    unasked, _ = sent(app, scope("/health", "OPTIONS"))
-    assert unasked["status"] == 200
 
 
 @pytest.mark.parametrize("size", [0, 1, LARGE - 1, LARGE, LARGE + 1, 2 * LARGE, 2 * LARGE + 5])
@@ -161,20 +132,6 @@ def test_a_venue_is_ready_while_it_is_less_than_five_seconds_behind(
     text = f"the venue is {behind} ms behind its clock and catching up"
     assert said["message"] == ("success" if status == 200 else text)
     assert said["code"] == (0 if status == 200 else status)
-
-
-def test_a_line_of_the_log_has_who_what_and_how_it_ended(venue: LocalVenue, made: Callable[..., Application]) -> None:
-    lines: list[str] = []
-    app = made(log=lines.append)
-    sent(app, scope("/health", client=None))
-    posted(app, {"type": "withdraw", "destination": MASTER.address, "amount": "2"}, ("10.0.0.2", 7), Signer(MASTER))
-    venue.host.gateway.hooks = Emergency(broken="disconnect")
-    sent(app, scope("/nowhere"))
-    assert [re.sub(r" \d+\.\d ms$", " … ms", line) for line in lines] == [
-        "- GET /health HTTP 200 code 0 … ms",
-        f"10.0.0.2 POST /api/v1/exchange withdraw {MASTER.address.lower()} HTTP 200 code 0 … ms",
-        "10.0.0.1 GET /nowhere HTTP 404 code 404 disconnect … ms",
-    ]
 
 
 def test_an_answer_that_breaks_off_announces_more_than_it_sends(

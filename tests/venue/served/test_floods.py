@@ -23,7 +23,6 @@ from toolkit.venue.api import info_market
 from toolkit.venue.api.gateway import Incoming
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.application import LARGE
-from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.bounded_feed import Share
 from toolkit.venue.served.lanes import FairQueue, Lane, Places
 
@@ -92,13 +91,6 @@ def test_a_body_of_one_mebibyte_is_taken_and_no_larger_one(
         assert found[0] == status
 
 
-def test_many_requests_sent_at_once_are_answered_in_order(venue: LocalVenue) -> None:
-    with venue.serve() as served:
-        paths = ["/health", "/nothing", "/info/public/product-meta"] * 200
-        answers = told(served.port, b"".join(map(get, paths)), len(paths))
-        assert [found[0] for found in answers if found] == [200, 404, 200] * 200
-
-
 def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"symbolName": "BTCUSDC", "timestamp": number} for number in range(20_000)]
     monkeypatch.setattr("toolkit.venue.api.info_answers.QUERIES", {"klines": lambda core, values: iter(rows)})
@@ -114,17 +106,6 @@ def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, mo
     assert venue.host.gateway.handle_many([asked])[0].body == found[1]
     assert len(pauses) == 80
     assert info_market.klines  # the real query gives an iterator as well: tests/venue/api
-
-
-def test_connections_that_ask_nothing_make_place_for_one_that_does(venue: LocalVenue) -> None:
-    with venue.serve(settings=ServeSettings(connections_per_ip=4)) as served, contextlib.ExitStack() as held:
-        for begun in (b"", get("/health")[:20], post(b"{" * 70_000)[:-1], b"") * 3:
-            wire = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=20))
-            wire.sendall(begun)
-        for _ in range(3):
-            [found] = told(served.port, get("/health"))
-            assert found is not None
-            assert found[0] == 200
 
 
 def test_a_burst_of_messages_is_answered_whole_and_refused_as_published(venue: LocalVenue) -> None:

@@ -32,34 +32,6 @@ SOURCES = {
 STARTS = {"wild": 2**31 - 1}
 """Prices at genesis, in ticks, where it is not 600,000: the highest that has a past."""
 
-DRAWN: dict[str, dict[str, Any]] = {
-    "usual": {
-        "sizes": (632455, 136179, 613481, 153752),
-        "volatility": ([673406, 769580, 769580], "35d6380ba7c9"),
-        "returns": ([-155864, 355156, -32091], "eeff94776255"),
-        "premium": ([-349, -370, -390], "6ba1f369f526"),
-        "jumps": ([37, 33], "41fd8296869b"),
-        "news": [(720, "2ec5fc63c553"), (720, "93c615b9a824"), (720, "81122c3e5483")],
-        "orders": [(604, "2813659c0f73"), (752, "38dbc799e4cb"), (604, "d4bff4b75dfd")],
-        "first orders": [(16962, 2, -1, 3200000000), (17571, 2, 1, 2400000000)],
-        "queues": ["d5bb4172b089", "bed1d102e362", "c13140f655c2"],
-        "first queues": [362, 256, 444, 2978, 1498, 501],
-        "premiums": ([581, 580], "70f37a07bdfd"),
-    },
-    "wild": {
-        "sizes": (13176156, 1756820, 0, 13176156),
-        "volatility": ([1000000, 1000000, 1000000], "bb75adfb7f0a"),
-        "returns": ([23175356, -31142978, 25236555], "1c417c7007ff"),
-        "premium": ([-17201, -17613, -18025], "32b03f853458"),
-        "jumps": ([2792, 2807], "fedc7fe1a311"),
-        "news": [(789, "b93167c9edff"), (791, "2749346c4b5f"), (789, "f02ae68f055a")],
-        "orders": [(4678, "da3997bf3cf3"), (4768, "a2ac75b78098"), (4717, "8389487fa749")],
-        "first orders": [(765, 5, 1, 1027472), (1117, 5, 1, 1000000)],
-        "queues": ["f3231bebbd6c", "33af105941c5", "73730dc8fa58"],
-        "first queues": [1665, 2551, 362, 355, 230, 63],
-        "premiums": ([-11397, -11466], "bac3593ba48c"),
-    },
-}
 BEFORE: dict[str, dict[str, Any]] = {
     "usual": {
         "minutes": (1499, (600550, 600555, 599992, 600000, 184, 11045046200, 8), "1f53f79813b2"),
@@ -83,32 +55,6 @@ BEFORE: dict[str, dict[str, Any]] = {
 def digest(value: Any) -> str:
     """Return a short digest of whole numbers in lists and tuples."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
-
-
-def drawn(source: FlowSource, regime: str) -> dict[str, Any]:
-    """Return what is drawn for a source: the first numbers of each kind, and a digest of many."""
-    heat = order_flow.volatility(source, FIRST - 777, 10_000).tolist()
-    moved = order_flow.minute_returns(source, np.array(heat), FIRST - 777).tolist()
-    premium = order_flow.premium(source, FIRST - 5_000, 3_000, 10).tolist()
-    jumps = [[part.tolist() for part in order_flow.jumps(source, owner, FIRST, 20_000)] for owner in (0, source.code)]
-    found: dict[str, Any] = {
-        "sizes": (source.minute_parts, source.usual_news, *source.shares),
-        "volatility": (heat[:3], digest(heat)),
-        "returns": (moved[:3], digest(moved)),
-        "premium": (premium[:3], digest(premium)),
-        "jumps": ([len(jumps[0][0]), len(jumps[1][0])], digest(jumps)),
-    }
-    blocks = [order_flow.block(source, Market.scales(regime), FIRST // 60 + at) for at in range(3)]
-    first = blocks[1]
-    found["news"] = [(len(block.news), digest((block.news_times, block.news))) for block in blocks]
-    found["orders"] = [(len(block.orders), digest((block.order_times, block.orders))) for block in blocks]
-    found["first orders"] = [(first.order_times[at] - FIRST * MINUTE - HOUR, *first.orders[at]) for at in range(2)]
-    found["queues"] = [
-        digest([part.tolist() for part in (block.queue_times, block.bid_queues, block.ask_queues)]) for block in blocks
-    ]
-    found["first queues"] = [*first.bid_queues.tolist()[:3], *first.ask_queues.tolist()[:3]]
-    found["premiums"] = (first.premiums[:2], digest([block.premiums for block in blocks]))
-    return found
 
 
 def before(source: FlowSource, start: int) -> dict[str, Any]:
@@ -136,11 +82,6 @@ def _row(bar: Any) -> tuple[int, ...]:
 
 def _trade(trade: Any) -> tuple[int, ...]:
     return trade.id, trade.time, trade.product, trade.side, trade.price, trade.quantity
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_seed_draws_the_same_volatility_news_orders_and_queues_everywhere(name: str) -> None:
-    assert drawn(*SOURCES[name]) == DRAWN[name]
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -173,38 +114,6 @@ def test_random_numbers_have_the_values_of_their_definitions() -> None:
     assert noise.log_of_ppm(np.array([0, 1_000_000, -500_000])).tolist() == [0, 1 << 24, -1 << 23]
 
 
-def test_the_past_has_minutes_from_1200_days_before_genesis_to_its_minute_and_none_beyond() -> None:
-    source, genesis = SOURCES["usual"][0], GENESIS_TIME + 12_345
-    known = past.Past(source, genesis, 600_000, 100)
-    edge = GENESIS_TIME
-    assert known.earliest == edge - 1_200 * 24 * HOUR
-    whole = [bar.start for bar in past.candles(known, edge - 3 * MINUTE, edge + HOUR)]
-    assert whole == [edge - 3 * MINUTE, edge - 2 * MINUTE, edge - MINUTE]
-    for start, end, wanted in (
-        (edge - 3 * MINUTE + 1, edge, whole[1:]),
-        (edge - 3 * MINUTE, edge - MINUTE, whole[:2]),
-        (edge - 3 * MINUTE, edge - MINUTE + 1, whole),
-        (edge - MINUTE, edge - MINUTE, []),
-        (edge, edge + MINUTE, []),
-    ):
-        assert [bar.start for bar in past.candles(known, start, end)] == wanted
-    oldest = past.candles(known, 0, known.earliest + 2 * MINUTE)
-    assert [bar.start for bar in oldest] == [known.earliest, known.earliest + MINUTE]
-    assert [bar.start for bar in past.candles(known, 0, known.earliest + HOUR, HOUR)] == [known.earliest]
-
-
-def test_hours_of_a_window_within_hours_are_joined_of_its_minutes_only() -> None:
-    known = past.Past(SOURCES["usual"][0], GENESIS_TIME + 12_345, 600_000, 100)
-    start, end = GENESIS_TIME - 3 * HOUR + 5 * MINUTE, GENESIS_TIME - 7 * MINUTE
-    minutes = list(past.candles(known, start, end))
-    hours = list(past.candles(known, start, end, HOUR))
-    assert [bar.start for bar in hours] == [GENESIS_TIME - at * HOUR for at in (3, 2, 1)]
-    assert [bar.count for bar in hours] == [
-        sum(each.count for each in minutes if each.start // HOUR == bar.start // HOUR) for bar in hours
-    ]
-    assert (hours[0].open, hours[-1].close) == (minutes[0].open, minutes[-1].close)
-
-
 def test_a_price_of_more_than_31_bits_has_no_past_and_stays_what_it_is() -> None:
     source, genesis = SOURCES["usual"][0], GENESIS_TIME
     for start, count in ((2**31 - 1, 60), (2**31, 0)):
@@ -224,16 +133,3 @@ def test_settlements_before_genesis_are_whole_intervals_of_which_all_premiums_ar
     assert list(past.settlements(known, every, day, day + every)) == [day, day + every]
     assert list(past.settlements(known, every, day + 1, day + every - 1)) == []
     assert list(past.settlements(known, every, day + every, day)) == []
-
-
-@pytest.mark.parametrize("end", [GENESIS_TIME - 24 * HOUR, GENESIS_TIME, GENESIS_TIME + MINUTE])
-@pytest.mark.parametrize("hours", [1, 4])
-def test_whole_hours_are_answered_from_kept_hours(end: int, hours: int) -> None:
-    known = past.Past(order_flow.source_of(Market(), end, hours, "BTCUSDC"), GENESIS_TIME + 2 * MINUTE, 600_000, 100)
-    start = GENESIS_TIME - 48 * HOUR
-    before = past._hours.cache_info().misses
-    assert list(past.candles(known, start, end + 1, hours * HOUR))
-    assert past._hours.cache_info().misses == before, "the window ends within an hour"
-    bars = list(past.candles(known, start, end if end < GENESIS_TIME else end + 9 * HOUR, hours * HOUR))
-    assert past._hours.cache_info().misses > before
-    assert [bar.start for bar in bars][:2] == [start, start + hours * HOUR]

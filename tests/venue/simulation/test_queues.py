@@ -141,19 +141,6 @@ def test_what_was_cancelled_is_shared_between_ahead_and_behind_by_their_weights(
 
 
 @pytest.mark.parametrize(
-    ("front", "after", "place"), [(10.0, 11, 10.0), (10.0, 10, 10.0), (10.0, 4, 4.0), (0.0, 4, 0.0)]
-)
-def test_a_risk_averse_order_moves_forward_by_trades_and_what_is_left_of_its_level(
-    front: float, after: int, place: float
-) -> None:
-    entry, model = QueueEntry(front), queue_model("risk-averse", 0.001)
-    model.on_level(entry, 20, after)
-    assert (entry.front, entry.traded) == (place, 0.0)
-    model.on_trade(entry, 3.0)
-    assert (entry.front, entry.traded) == (place - 3.0, 0.0)
-
-
-@pytest.mark.parametrize(
     ("front", "quantity", "steps", "place"),
     [(10.0, 4, 0, 6.0), (10.0, 10, 0, 0.0), (10.0, 11, 1, 0.0), (10.5, 11, 1, 0.0), (10.6, 11, 0, 0.0),
      (0.0, 7, 7, 0.0)],
