@@ -99,7 +99,6 @@ ROOMS: dict[str, Room] = {
             "tests/venue/simulation/test_same_commands.py",
             "tests/venue/simulation/test_same_recording.py",
             "tests/venue/simulation/test_controls.py",
-            "tests/venue/simulation/test_next_change.py",
             "tests/venue/simulation/test_replay.py",
             "tests/venue/simulation/test_interventions.py",
             "tests/venue/simulation/test_one_market.py",

@@ -135,18 +135,6 @@ def test_processes_run_when_due_in_order(monkeypatch: pytest.MonkeyPatch) -> Non
     assert core.state.time == 45, "time never runs backwards"
 
 
-def test_blocks_hold_their_transactions(core: Core) -> None:
-    for nonce in (1, 2):
-        submit(core, nonce)
-    core.apply(Advance(GENESIS_TIME + 2500))
-    submit(core, 3)
-    core.apply(Advance(GENESIS_TIME + 10_000))
-    blocks = core.state.history.blocks
-    assert [(block.height, block.count, block.first) for block in blocks] == [(1, 2, 0), (3, 1, 2)]
-    assert core.height == 11
-    assert len({block.hash for block in blocks}) == 2
-
-
 def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_format, "RECORDS", 7)
     monkeypatch.setattr(dump_format, "WHOLE", 1)
@@ -240,40 +228,6 @@ def test_a_vault_is_entered_only_for_a_request_that_names_one(core: Core) -> Non
     assert (answer.code, answer.message) == (40230, "there is no vault 0xdd")
 
 
-def test_an_action_without_a_signed_nonce_uses_it_only_when_it_succeeds(
-    core: Core, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("toolkit.venue.engine.core.UNSIGNED_NONCES", frozenset({"echo"}))
-    assert submit(core, 1, no=True).code == 40230
-    assert ALICE not in core.state.nonces
-    assert submit(core, 1).code == 0
-    assert core.state.nonces[ALICE].used == [1]
-    assert submit(core, 1).code == 40207
-
-
 def test_a_refused_action_uses_its_signed_nonce(core: Core) -> None:
     assert submit(core, 1, no=True).code == 40230
     assert submit(core, 1).code == 40207
-
-
-def test_delayed_actions_are_executed_in_their_turn_with_what_they_were_sent_with(core: Core) -> None:
-    core.state.settings["settleDelay"] = 1_000
-    sent = []
-    for nonce in (1, 2):
-        answer = submit(core, nonce, digest=bytes([nonce]), no=nonce == 2)
-        assert answer.code == 0
-        assert answer.data is not None
-        assert answer.data["txCode"] == 0
-        sent.append((answer.data["txHash"], core.state.time + 1_000))
-        core.apply(Advance(core.state.time + 100))
-    assert core.state.history.transactions.records == []
-    core.apply(Advance(sent[0][1]))
-    assert [one.nonce for one in core.state.history.transactions.records] == [1]
-    core.apply(Advance(sent[1][1] + 500))
-    done = core.state.history.transactions.records
-    assert [(one.hash, one.time) for one in done] == sent
-    assert [(one.nonce, one.signer, one.address, one.action, one.code) for one in done] == [
-        (1, ALICE, ALICE, "echo", 0),
-        (2, ALICE, ALICE, "echo", 7),
-    ]
-    assert core.state.unsettled == []

@@ -71,22 +71,6 @@ def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalV
     assert data["book"] == {"bids": [["62000.0", "0.500"]], "asks": []}
 
 
-def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.host.feed)
-    first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
-    order = alice.place("BUY", "62000", "0.5")
-    alice.place("BUY", "62000", "0.25")
-    alice.cancel(order)
-    messages = reader.take()
-    assert [one["data"]["sequence"] for one in messages] == [first + 1, first + 2, first + 3]
-    assert [one["data"]["book"]["bids"] for one in messages] == [
-        [["62000.0", "0.500"]],
-        [["62000.0", "0.750"]],
-        [["62000.0", "0.250"]],
-    ]
-    assert {one["data"]["type"] for one in messages} == {"incremental"}
-
-
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
@@ -95,17 +79,6 @@ def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> 
     assert reader.take() == [{"method": "unsubscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}]
     alice.place("BUY", "62001", "0.5")
     assert reader.take() == []
-
-
-def test_sequences_never_go_back_while_there_are_no_subscribers(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.host.feed)
-    reader.subscribe(**BOOK)
-    alice.place("BUY", "62000", "0.5")
-    last = reader.take()[-1]["data"]["sequence"]
-    reader.send("unsubscribe", **BOOK)
-    alice.place("BUY", "62001", "0.5")
-    reader.take()
-    assert reader.subscribe(**BOOK)[1]["data"]["sequence"] > last
 
 
 def test_ping_is_answered(venue: LocalVenue) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -344,10 +345,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[str]
     journal = Journal.open(path)
     core = journals.Core(journal.genesis)
     states = [core.state_hash()]
-    for (body,) in journal._db.execute("SELECT body FROM entries WHERE n > 0 ORDER BY n"):
-        journals.apply(core, decode_command(body))
-        states.append(core.state_hash())
     journal.close()
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        for (body,) in base.execute("SELECT body FROM entries WHERE n > 0 ORDER BY n"):
+            journals.apply(core, decode_command(body))
+            states.append(core.state_hash())
     return path.read_bytes(), states
 
 

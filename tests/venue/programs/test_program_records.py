@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.venue.play import BTC, Play
+from tests.venue.play import Play
 from toolkit.protocol.hexbytes import to_checksummed
 from toolkit.venue.engine.changes import UserNotice
 from toolkit.venue.engine.commands import SIGNATURE, Outcome, Submit, TxCode, WireError
-from toolkit.venue.model.constants import DAY, RATE
+from toolkit.venue.model.constants import DAY
 from toolkit.venue.programs import builders, permissions
 from toolkit.venue.risk.ledger import LP_VAULT
 
@@ -205,25 +205,3 @@ def test_each_party_of_an_authorisation_has_its_own_refusal(play: Permitted) -> 
     play.advance(60_001)
     check(play.permit("cyd", "b1"))  # an expired one blocks nothing
     check(play.approve("bob", "a1"))
-
-
-@pytest.mark.parametrize("kind", ["placeBuilderOrder", "placeBuilderBracketOrder"])
-def test_a_builder_order_that_its_authorisation_refuses_leaves_an_event_for_each_of_its_orders(
-    play: Permitted, kind: str
-) -> None:
-    check(play.act("bob", type="registerBuilder", name="Acme"))
-    check(play.permit("ann", "b1", cap="0.0005"))
-    item = {
-        "symbolCode": BTC, "ordPx": "50000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY",
-        "timeInForce": "GTC",
-    }  # fmt: skip
-    exit_ = {**item, "ordSide": "SELL", "triggerPx": "70000", "tpslTriggerType": "MARK_PRICE"}
-    exit_ |= {"ordPx": "70000", "reduceOnlyOption": "TP_FROM_POSITION"}
-    orders = {"order": item} if kind == "placeBuilderOrder" else {"orders": [item, exit_]}
-    terms = {"builder": play.address("bob"), "builderFeeRate": "0.0006"}
-    refused = play.act("b1", type=kind, **orders, **terms)
-    assert reason(refused) == TxCode.FEE_RATE_ABOVE_GRANT
-    events = play.core.state.history.order_events.of(play.address("ann"))
-    assert len(events) == len(orders.get("orders", [item]))
-    check(play.act("b1", type=kind, **orders, **{**terms, "builderFeeRate": "0.0005"}))
-    assert {one.builder_rate for one in play.account("ann").orders.values()} == {RATE // 2_000}

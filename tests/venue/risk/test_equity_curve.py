@@ -52,7 +52,7 @@ def unique(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return [tuple(row) for at, row in enumerate(rows) if not at or row != rows[at - 1]]
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(hedge=st.booleans(), steps=st.lists(STEPS, max_size=30))
 def test_the_curve_has_every_moment_that_is_known(hedge: bool, steps: list[tuple[str, Any]]) -> None:
     play = quoted()

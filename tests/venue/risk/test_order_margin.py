@@ -9,7 +9,6 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
 from tests.venue.storms import Storm, storm_core
-from toolkit.venue.engine.commands import Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount, VenueOrder
 from toolkit.venue.model.constants import GTC, LIMIT
@@ -46,41 +45,6 @@ def test_an_order_that_trades_at_once_needs_its_fees_besides() -> None:
     floor.order(ADA, "BUY 3.293 at 60000")
     figures = account_margin.cross_margin(floor.core, floor.account(ADA))
     assert figures.equity >= figures.initial
-
-
-def test_a_sale_below_mark_needs_margin_at_its_price_where_it_rests_and_at_mark_where_it_trades() -> None:
-    floor = floor_with(10_000)
-    # 3.389 at 59,000 need 9,997.55, at a mark of 60,000 they would need 10,167
-    order = floor.order(ADA, "SELL 3.389 at 59000")
-    assert order.status == 1
-    floor.cancel(ADA, {"ordId": order.id})
-    floor.order(BOB, "BUY 3.389 at 59000")
-    assert "margin: the order needs initial margin 10167" in floor.refused(ADA, "SELL 3.389 at 59000")
-
-
-@pytest.mark.parametrize("price", [54_000, 59_990, 60_010, 66_000, 90_000])
-@pytest.mark.parametrize("side", [1, -1])
-def test_the_largest_flip_that_rests_is_covered_while_it_does(side: int, price: int) -> None:
-    floor = Floor()
-    account = floor.account(ADA)
-    floor.order(BOB, f"{('BUY', 'SELL')[side > 0]} 1 at 60000")
-    floor.order(ADA, f"{('SELL', 'BUY')[side > 0]} 1 at 60000")
-    ledger.withdraw(floor.core, account, account.balance - 10_000 * MICRO)
-    least, most = 1_001, 20_000
-    way = ("BUY", "SELL")[side > 0]
-    while most - least > 1:
-        tried = (least + most) // 2
-        order = VenueOrder(0, account.address, 1, -side, False, LIMIT, GTC, 0, price * 10, tried, tried)
-        try:
-            order_margin.check_increase(floor.core, account, order, tried, price * 10)
-            least = tried
-        except Refused:
-            most = tried
-    floor.order(ADA, f"{way} {least / 1000} at {price}")
-    left = account_margin.available(floor.core, account)
-    assert left >= 0
-    # what it closes is taken off at mark, so that below mark it holds less than it was judged by
-    assert price < 60_000 or left < price * 1_000 // 20 + 1
 
 
 def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None:

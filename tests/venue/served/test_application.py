@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.venue.api.test_gateway import Emergency
 from tests.venue.quiet import venue  # a fixture
 from toolkit.venue.api.gateway import Answer
 from toolkit.venue.local import LocalVenue
@@ -132,23 +131,6 @@ def test_a_venue_is_ready_while_it_is_less_than_five_seconds_behind(
     text = f"the venue is {behind} ms behind its clock and catching up"
     assert said["message"] == ("success" if status == 200 else text)
     assert said["code"] == (0 if status == 200 else status)
-
-
-def test_an_answer_that_breaks_off_announces_more_than_it_sends(
-    venue: LocalVenue, made: Callable[..., Application]
-) -> None:
-    venue.host.gateway.hooks = Emergency(broken="disconnect")
-    assert sent(made(), scope("/nowhere")) == [
-        {
-            "type": "http.response.start",
-            "status": 200,
-            "headers": [(b"content-length", b"1000"), (b"connection", b"close")],
-        },
-        {"type": "http.response.body", "body": b"{", "more_body": True},
-    ]
-    venue.host.gateway.hooks = Emergency(broken="timeout")
-    wait = [{"type": "http.request"}] * 3 + [{"type": "http.disconnect"}]
-    assert sent(made(), scope("/nowhere"), *wait) == []
 
 
 def feed(path: str = "/ws/dex", *headers: tuple[bytes, bytes], **more: Any) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -298,16 +296,6 @@ def test_a_feed_is_not_read_while_its_client_reads_nothing() -> None:
         assert b"two" not in wire.written
 
     run(test)
-
-
-def clocks(jumping: str) -> SimpleNamespace:
-    """Return the two clocks of a thread: ten seconds pass between any two looks at one of them."""
-    made = {
-        "monotonic": itertools.repeat(0.0),
-        "thread_time": itertools.repeat(0.0),
-        jumping: itertools.count(0.0, 10.0),
-    }
-    return SimpleNamespace(**{name: values.__next__ for name, values in made.items()})
 
 
 def test_a_burst_is_free_and_what_is_beyond_rests_at_the_rate_of_the_share() -> None:

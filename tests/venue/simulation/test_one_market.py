@@ -136,10 +136,10 @@ def test_an_order_waits_until_the_makers_ahead_of_it_are_taken(side: int) -> Non
     mine = place(core, first, side, best, 100)
     assert core.books[1].depth(side, 1) == [(best, steps + 100)]
     place(core, taker, -side, best, steps - 7, "IOC")
-    assert not events(core, first)
+    assert not core.state.history.fills_of(first)
     place(core, taker, -side, best, 7, "IOC")
-    assert not events(core, first)
+    assert not core.state.history.fills_of(first)
     place(core, taker, -side, best, 40, "IOC")
-    assert [fill.fill_quantity for fill in events(core, first)] == [40]
+    assert [fill.fill_quantity for fill in core.state.history.fills_of(first)] == [40]
     core.apply(Advance(core.state.time + 60_000))  # the makers have refilled
-    assert mine in core.account(first).orders or events(core, first)[-1].leaves == 0
+    assert mine in core.account(first).orders or core.state.history.fills_of(first)[-1].leaves == 0

@@ -16,7 +16,7 @@ from toolkit.research import Strategy, backtest
 from toolkit.research.data.event_array import Kind
 from toolkit.venue.simulation.queues import QueueEntry, queue_model, reached_steps
 
-from ...research.backtesting.events.recorded import START, events_of, random_market
+from ...research.backtesting.events.recorded import START, random_market
 
 
 @dataclass
@@ -85,23 +85,6 @@ def test_a_place_is_never_below_zero_and_a_trade_gives_no_more_than_it_has(model
     for seed in range(10):
         check_places(model, seed)
     check_fills(model, 1)
-
-
-def test_a_model_of_ones_own_that_leaps_ahead_gets_no_more_than_the_trade() -> None:
-    rows = [(0, Kind.DEPTH, 1, 60000.0, 3.0), (0, Kind.DEPTH, -1, 60001.0, 3.0), (50, Kind.DEPTH, 1, 60000.0, 2.0)]
-    trades = [(100, Kind.TRADE, -1, 60000.0, 0.001), (900, Kind.DEPTH, 1, 50000.0, 1.0)]
-
-    class Once(Strategy):
-        def on_start(self, ctx: Any) -> None:
-            ctx.buy("BTCUSDC", "0.1", "60000", tif="POST_ONLY")
-
-        def on_timer(self, ctx: Any) -> None:
-            """Nothing."""
-
-    events = {"BTCUSDC": events_of(*rows, *trades)}
-    for model in (Reckless(), "power:1"):
-        fills = backtest(Once(), events, queue=model, partial_fills=True, funding=None).fills
-        assert fills["quantity"].sum() <= 0.001
 
 
 def moved(weigh: Callable[[Fraction], Fraction], front: int, traded: int, before: int, after: int) -> Fraction:

@@ -205,17 +205,6 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
     assert (floor.status(order.id), floor.legs(ADA)) == ("FILLED", (0, 0))
 
 
-def test_an_exit_whose_offer_was_gone_before_its_turn_keeps_trying(floor: Floor) -> None:
-    floor.order(CYD, "SELL 0.008 at 60100.0")
-    floor.order(BOB, "BUY 0.008")
-    first, second = (floor.order(who, "SELL 0 SL when 59000 slip 0.005") for who in (ADA, BOB))
-    floor.trade("59000.0")
-    own = floor.order(ADA, "BUY 0.001 at 59100.0")  # within the bound of both, but no offer to her own exit
-    assert (floor.status(own.id), floor.find(second.id).filled) == ("FILLED", 1)
-    floor.order(CYD, "BUY 0.009 at 58900.0")
-    assert [floor.status(each.id) for each in (first, second)] == ["FILLED", "FILLED"]
-
-
 def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(floor: Floor) -> None:
     first, second = (floor.order(ADA, f"SELL 0.003 SL when {price} slip 0.005") for price in (59_000, 59_001))
     floor.trade("59000.0")
