@@ -360,6 +360,7 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     assert len(points) == 4 * 24 + 1
 
 
+@pytest.mark.slow
 def test_the_yearly_return_of_a_vault_is_that_of_its_last_30_days(desk: Desk) -> None:
     vault = desk.vault(0, "1000")
     row = f"vaultAddress={vault}"

@@ -25,6 +25,7 @@ __all__ = ["venue"]
 
 POST = "/api/v1/exchange"
 META = "/info/public/product-meta"
+BOUNDARY = Boundary(ServeSettings(), "127.0.0.1")
 
 
 @pytest.fixture
@@ -69,10 +70,9 @@ def test_a_rebound_name_reads_and_moves_nothing(served: Served, hosts: str) -> N
 
 @given(st.text(st.characters(codec="latin-1"), max_size=40))
 def test_no_text_is_taken_for_a_name_that_it_does_not_say(text: str) -> None:
-    boundary = Boundary(ServeSettings(), "127.0.0.1")
     scope = {"headers": [(b"host", text.encode("latin-1"))], "method": "GET", "path": "/", "server": ("127.0.0.1", 1)}
     allowed = host_name(text) in {"127.0.0.1", "localhost", "::1"}
-    assert (boundary.refuse(scope) is None) == allowed
+    assert (BOUNDARY.refuse(scope) is None) == allowed
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "file://", "https://{host}"])

@@ -65,7 +65,7 @@ def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Serv
     with httpx.Client(base_url=served.base_url, timeout=60) as client:
 
         def advance() -> None:
-            assert client.post("/control/advance", json={"span": "3h"}, headers=token).json()["code"] == 0
+            assert client.post("/control/advance", json={"span": "1h"}, headers=token).json()["code"] == 0
 
         def meanwhile() -> None:
             answer = client.get(WALLET, params={"userAddr": MASTER.address})
@@ -76,7 +76,7 @@ def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Serv
         assert while_it_runs(advance, meanwhile) >= 2
     assert len(seen) >= 2
     assert codes == {0}
-    assert venue.host.now_ms() >= started + 3 * 3_600_000
+    assert venue.host.now_ms() >= started + 3_600_000
 
 
 def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -87,7 +87,7 @@ def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pyte
         def meanwhile() -> None:
             assert venue.host.gateway.handle("POST", "/api/v1/exchange", (), body_of(signer)).code == 0
 
-        assert while_it_runs(lambda: venue.advance("2h"), meanwhile) >= 2
+        assert while_it_runs(lambda: venue.advance("1h"), meanwhile) >= 2
         digest = venue.control.state_hash()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
         assert again.control.state_hash() == digest
@@ -116,9 +116,9 @@ def test_idle_days_are_skipped_on_request(tmp_path_factory: pytest.TempPathFacto
     day = 86_400_000
     with LocalVenue(accounts=1, start=1_767_225_600_000, journal=path, sync="os") as venue:
         price = venue.host.core.state.markets[1].oracle
-    later = RealClock(start=1_767_225_600_000 + 5 * day)
+    later = RealClock(start=1_767_225_600_000 + day)
     with LocalVenue(clock=later, journal=path, sync="os", idle="skip") as venue:
-        assert venue.host.catch_up() >= 1_767_225_600_000 + 5 * day
+        assert venue.host.catch_up() >= 1_767_225_600_000 + day
         assert venue.host.core.state.markets[1].oracle == price  # nobody has traded, and nothing was drawn
         assert venue.host.core.state.history.funding_rates[1]  # all else happened
         venue.advance("1m")
