@@ -190,7 +190,7 @@ def test_pushing_the_price_up_with_small_orders_and_selling_at_once_earns_nothin
     """With a root for each order of its own, this earned 7 basis points of the value before fees, and 15 with 3,000."""
     profit = value = 0
     for seed in (1, 2, 3):
-        core = simulated(seed, SPAN)
+        core = simulated(seed, HOUR // 2)
         account = core.account(USER)
         account.taker_rate = 0
         ledger.deposit(core, account, 10**13)
