@@ -60,16 +60,16 @@ def irregular_hash(minutes: int, directory: Path, seed: int) -> str:
         return venue.control.state_hash()
 
 
-def test_an_hour_in_one_step_equals_minutes_and_irregular_steps(tmp_path: Path) -> None:
-    whole = hash_after(60, 60)
-    assert hash_after(60, 1) == whole
-    assert irregular_hash(60, tmp_path, seed=3) == whole
+def test_twenty_minutes_in_one_step_equal_minutes_and_irregular_steps(tmp_path: Path) -> None:
+    whole = hash_after(20, 20)
+    assert hash_after(20, 1) == whole
+    assert irregular_hash(20, tmp_path, seed=6) == whole
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_eight_hours_in_one_step_equal_480_minutes_and_irregular_steps(tmp_path: Path, seed: int) -> None:
-    whole = hash_after(480, 480)
-    assert irregular_hash(480, tmp_path, seed) == whole
+@pytest.mark.parametrize("seed", range(2))
+def test_four_hours_in_one_step_equal_240_minutes_and_irregular_steps(tmp_path: Path, seed: int) -> None:
+    whole = hash_after(240, 240)
+    assert irregular_hash(240, tmp_path, seed) == whole
     if not seed:
-        assert hash_after(480, 1) == whole
+        assert hash_after(240, 1) == whole

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.venue.wallets import MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN
-from toolkit.venue.api.gateway import MAX_BODY, Answer, Hooks, Incoming, enveloped
+from toolkit.venue.api.gateway import MAX_BODY, Answer, Hooks, Incoming
 from toolkit.venue.engine.commands import WireError
 from toolkit.venue.local import LocalVenue
 
@@ -173,15 +173,6 @@ def test_emergency_codes_come_in_by_the_hooks(venue: LocalVenue, code: int) -> N
     assert [(seen.action, seen.signer) for seen in hooks.seen] == [("faucetClaim", MASTER.address.lower())]
     venue.host.gateway.hooks = Hooks()
     assert opened(Signer(MASTER).post(venue, {"type": "faucetClaim"}, nonce=1))["code"] == 0, "nothing was committed"
-
-
-def test_the_hooks_can_answer_first(venue: LocalVenue) -> None:
-    class Busy(Hooks):
-        def on_request(self, incoming: Incoming) -> Answer | None:
-            return enveloped(503, 503, "down by script")
-
-    venue.host.gateway.hooks = Busy()
-    assert venue.host.gateway.handle("GET", "/anything").status == 503
 
 
 @pytest.mark.parametrize(

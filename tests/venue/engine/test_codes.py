@@ -150,32 +150,6 @@ def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str) ->
         venue.revert(number)
 
 
-def test_answered_actions_settle_each_at_its_own_time() -> None:
-    venue = LocalVenue(clock="manual", market=False, accounts=1, settle_delay="1s")
-    assert Signer(MASTER).do(venue, APPROVE)["code"] == 0
-    venue.advance("5s")
-    agent, orders = Signer(AGENT), venue.host.core.state.accounts[MASTER.address.lower()].orders
-    hashes = []
-    for nonce in (10, 11):
-        hashes.append(agent.do(venue, order(), nonce=nonce)["data"]["txHash"])
-        venue.advance("400ms")
-    for count, span in ((0, 199), (1, 1), (1, 399), (2, 1)):
-        venue.advance(f"{span}ms")
-        assert len(orders) == count
-    assert not venue.host.core.state.unsettled
-    assert [record.hash for record in venue.host.core.state.history.transactions.records[-2:]] == hashes
-    assert "settle" not in venue.host.core.state.schedule
-
-
-def test_the_state_does_not_depend_on_how_time_was_cut_into_pieces() -> None:
-    whole, cut = (LocalVenue(clock="manual", seed=3, accounts=1) for _ in range(2))
-    whole.advance("3m")
-    for span in (1, 999, 1_000, 58_000, 60_000, 60_000):
-        cut.advance(f"{span}ms")
-    assert whole.control.state_hash() == cut.control.state_hash()
-    assert whole.control.state_hash() != LocalVenue(clock="manual", seed=4, accounts=1).control.state_hash()
-
-
 def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> None:
     venue = LocalVenue(clock="manual", market=False)
     state = venue.host.core.state

@@ -11,8 +11,8 @@ import pytest
 from toolkit.errors import StoredFileError
 from toolkit.stored.seals import before_header
 from toolkit.venue.engine import dump_format, registry
-from toolkit.venue.engine.changes import BlockDone, PriceTick
-from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, TxCode, WireError
+from toolkit.venue.engine.changes import BlockDone
+from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import saved
@@ -135,43 +135,6 @@ def test_processes_run_when_due_in_order(monkeypatch: pytest.MonkeyPatch) -> Non
     assert core.state.time == 45, "time never runs backwards"
 
 
-def test_blocks_hold_their_transactions(core: Core) -> None:
-    for nonce in (1, 2):
-        submit(core, nonce)
-    core.apply(Advance(GENESIS_TIME + 2500))
-    submit(core, 3)
-    core.apply(Advance(GENESIS_TIME + 10_000))
-    blocks = core.state.history.blocks
-    assert [(block.height, block.count, block.first) for block in blocks] == [(1, 2, 0), (3, 1, 2)]
-    assert core.height == 11
-    assert len({block.hash for block in blocks}) == 2
-
-
-def test_a_block_is_complete_when_its_second_is_over_and_says_when_that_was(core: Core) -> None:
-    core.events.clear()
-    submit(core, 1)
-    core.apply(Advance(GENESIS_TIME + 999))
-    assert not core.state.history.blocks
-    assert not [event for event in core.events if isinstance(event, BlockDone)]
-    core.apply(Advance(GENESIS_TIME + 1_000))
-    core.apply(Advance(GENESIS_TIME + 5_500))
-    assert [(block.height, block.time, block.count) for block in core.state.history.blocks] == [
-        (1, GENESIS_TIME + 1_000, 1)
-    ]
-    done = [(event.height, event.time, event.count) for event in core.events if isinstance(event, BlockDone)]
-    assert done == [(1, GENESIS_TIME + 1_000, 1), (5, GENESIS_TIME + 5_000, 0)]
-
-
-def test_a_restored_core_continues_identically(core: Core) -> None:
-    submit(core, 1)
-    copy = Core.load(core.dump())
-    assert copy.state_hash() == core.state_hash()
-    for each in (core, copy):
-        submit(each, 2)
-        each.apply(Advance(GENESIS_TIME + 9999))
-    assert copy.dump() == core.dump()
-
-
 def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_format, "RECORDS", 7)
     monkeypatch.setattr(dump_format, "WHOLE", 1)
@@ -186,27 +149,6 @@ def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.Mon
     assert len(parts) > 20
     assert dump_format.joined(parts) == whole
     assert dump_format.hash_of(parts) == Core.load(whole).state_hash() != core.state_hash()
-
-
-def test_a_large_history_is_decoded_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    core, sizes, decode = Core(Genesis(settings={"market": saved("usual")})), [], dump_format._decode
-    core.apply(Advance(GENESIS_TIME + 600_000))
-    whole = core.dump()
-
-    def counting(raw: bytes, *, type: Any) -> Any:
-        if "Raw" not in repr(type):
-            sizes.append(len(raw))
-        return decode(raw, type=type)
-
-    monkeypatch.setattr(dump_format, "RECORDS", 7)
-    monkeypatch.setattr(dump_format, "WHOLE", 500)
-    monkeypatch.setattr(dump_format, "_decode", counting)
-    assert Core.load(whole).dump() == whole
-    assert len(sizes) > 20
-    assert max(sizes) < len(whole) / 20
-    body = bytes(before_header(whole)).replace(b"by_account", b"by_akkount")
-    with pytest.raises(StoredFileError, match=r"\(venue dump\): it is damaged: .*unknown field `by_akkount`"):
-        Core.load(dump_format.joined([body]))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 65_535, 65_536])
@@ -268,36 +210,6 @@ def test_a_block_is_announced_once_at_its_end_with_its_number_of_transactions(co
     assert [(one.height, one.first, one.count) for one in core.state.history.blocks] == [(1, 0, 2)]
 
 
-def test_a_block_without_transactions_leaves_no_record(core: Core) -> None:
-    core.wake("blocks", core.state.time + 1)
-    core.apply(Advance(core.state.time + 10))
-    assert core.state.history.blocks == []
-    assert "blocks" not in core.state.schedule
-
-
-def test_each_control_has_a_hash_of_its_own(core: Core) -> None:
-    for _ in range(2):
-        core.apply(Control(core.state.time, "fund", {"address": ALICE, "amount": "5"}))
-    first, second = core.state.history.ledger.of(ALICE)
-    assert first.tx_hash != second.tx_hash
-
-
-@pytest.mark.parametrize("answers", [(True, False), (False, True), (True, True)])
-def test_hooks_run_again_while_one_of_them_trades(core: Core, answers: tuple[bool, ...]) -> None:
-    runs: list[int] = []
-
-    def hook(at: int) -> Any:
-        def rule(core: Core) -> bool:
-            runs.append(at)
-            return answers[at] and runs.count(at) < 3
-
-        return str(at), rule
-
-    core.post_command_hooks = [hook(0), hook(1)]
-    core.run_hooks()
-    assert runs == [0, 1] * 3
-
-
 def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(core: Core) -> None:
         raise KeyError("x")
@@ -310,161 +222,12 @@ def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytes
     assert runs == [1]
 
 
-def test_no_event_is_recorded_while_recording_is_off(core: Core) -> None:
-    core.events.clear()
-    for recording in (True, False, True):
-        core.record_events(recording)
-        core.emit(PriceTick(1, 2, 3, 4))
-    assert core.events == [PriceTick(1, 2, 3, 4)] * 2
-
-
-@pytest.mark.parametrize(("due", "name", "time", "then"), [(None, "x", 5, 5), (7, "x", 5, 5), (5, "x", 7, 5)])
-def test_a_process_is_woken_at_the_earlier_time(core: Core, due: int | None, name: str, time: int, then: int) -> None:
-    if due is not None:
-        core.state.schedule[name] = due
-    core.wake(name, time)
-    assert core.state.schedule[name] == then
-
-
-def test_a_process_that_returns_nothing_sleeps(core: Core) -> None:
-    runs: list[int] = []
-    core.processes = [("once", lambda core, time: runs.append(time))]
-    core.state.schedule.clear()
-    core.wake("once", core.state.time + 5)
-    core.apply(Advance(core.state.time + 100))
-    assert runs == [GENESIS_TIME + 5]
-    assert "once" not in core.state.schedule
-
-
-def test_a_process_that_is_woken_for_the_past_runs_at_the_present(core: Core) -> None:
-    seen: list[tuple[int, int]] = []
-    core.processes = [("late", lambda core, time: seen.append((time, core.state.time)))]
-    core.state.schedule.clear()
-    core.apply(Advance(GENESIS_TIME + 50))
-    core.wake("late", GENESIS_TIME + 5)
-    core.apply(Advance(GENESIS_TIME + 60))
-    assert seen == [(GENESIS_TIME + 5, GENESIS_TIME + 50)]
-
-
-def test_a_rule_may_pass_time_in_place_of_the_processes(core: Core) -> None:
-    runs: list[tuple[str, int]] = []
-
-    def pass_time(core: Core, until: int) -> bool:
-        runs.append(("rule", until))
-        return bool(core.state.schedule.pop("first", None))
-
-    core.processes = [(name, lambda core, time: runs.append(("process", time))) for name in ("first", "second")]
-    core.state.schedule.clear()
-    core.wake("first", GENESIS_TIME + 1)
-    core.wake("second", GENESIS_TIME + 2)
-    core.pass_time = pass_time
-    core.apply(Advance(GENESIS_TIME + 9))
-    assert runs == [("rule", GENESIS_TIME + 9)] * 2 + [("process", GENESIS_TIME + 2)]
-
-
 def test_a_vault_is_entered_only_for_a_request_that_names_one(core: Core) -> None:
     assert submit(core, 1).code == 0
     answer = submit(core, 2, vault="0xdd")
     assert (answer.code, answer.message) == (40230, "there is no vault 0xdd")
 
 
-def test_an_action_without_a_signed_nonce_uses_it_only_when_it_succeeds(
-    core: Core, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("toolkit.venue.engine.core.UNSIGNED_NONCES", frozenset({"echo"}))
-    assert submit(core, 1, no=True).code == 40230
-    assert ALICE not in core.state.nonces
-    assert submit(core, 1).code == 0
-    assert core.state.nonces[ALICE].used == [1]
-    assert submit(core, 1).code == 40207
-
-
 def test_a_refused_action_uses_its_signed_nonce(core: Core) -> None:
     assert submit(core, 1, no=True).code == 40230
     assert submit(core, 1).code == 40207
-
-
-def test_delayed_actions_are_executed_in_their_turn_with_what_they_were_sent_with(core: Core) -> None:
-    core.state.settings["settleDelay"] = 1_000
-    sent = []
-    for nonce in (1, 2):
-        answer = submit(core, nonce, digest=bytes([nonce]), no=nonce == 2)
-        assert answer.code == 0
-        assert answer.data is not None
-        assert answer.data["txCode"] == 0
-        sent.append((answer.data["txHash"], core.state.time + 1_000))
-        core.apply(Advance(core.state.time + 100))
-    assert core.state.history.transactions.records == []
-    core.apply(Advance(sent[0][1]))
-    assert [one.nonce for one in core.state.history.transactions.records] == [1]
-    core.apply(Advance(sent[1][1] + 500))
-    done = core.state.history.transactions.records
-    assert [(one.hash, one.time) for one in done] == sent
-    assert [(one.nonce, one.signer, one.address, one.action, one.code) for one in done] == [
-        (1, ALICE, ALICE, "echo", 0),
-        (2, ALICE, ALICE, "echo", 7),
-    ]
-    assert core.state.unsettled == []
-
-
-def test_the_results_of_a_delayed_action_are_not_kept_twice(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.HANDLERS, "echo", lambda core, context, action: {"results": [1], "other": 2})
-    core.state.settings["settleDelay"] = 1
-    submit(core, 1)
-    core.apply(Advance(core.state.time + 1))
-    [record] = core.state.history.transactions.records
-    assert record.data == {"other": 2}
-
-
-def test_an_outcome_of_a_rule_is_answered_as_it_is(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        registry.HANDLERS, "echo", lambda core, context, action: Outcome(40230, "partly", {"x": 1}, 207)
-    )
-    answer = submit(core, 1)
-    [record] = core.state.history.transactions.records
-    assert (record.code, record.message) == (40230, "partly")
-    assert (answer.code, answer.message, answer.status) == (40230, "partly", 207)
-    assert answer.data == {"txHash": record.hash, "txCode": 40230, "txMsg": "partly", "x": 1}
-
-
-def test_an_account_is_opened_once_in_lower_case_at_the_present_time(core: Core) -> None:
-    core.apply(Advance(GENESIS_TIME + 9))
-    opened = core.account("0x" + "AB" * 20)
-    assert (opened.address, opened.created, opened.updated) == ("0x" + "ab" * 20, GENESIS_TIME + 9, GENESIS_TIME + 9)
-    assert core.account("0x" + "ab" * 20) is opened
-
-
-def test_a_block_hash_is_that_of_its_height_and_the_seed() -> None:
-    one, two = Core(Genesis(seed=1)), Core(Genesis(seed=2))
-    assert len({one.block_hash(1), one.block_hash(2), two.block_hash(1)}) == 3
-    assert one.block_hash(1) == Core(Genesis(seed=1)).block_hash(1)
-
-
-def test_a_refusal_raised_anywhere_reads_as_its_reason() -> None:
-    refusal, error = Refused(TxCode.BAD_PRICE, "too much"), WireError(40280, "not now", status=503, data={"x": 1})
-    assert (str(refusal), refusal.reason, refusal.code, type(refusal.code)) == (
-        "too much",
-        "too much",
-        int(TxCode.BAD_PRICE),
-        int,
-    )
-    assert (str(error), error.code, error.message) == ("not now", 40280, "not now")
-    assert (error.status, error.data) == (503, {"x": 1})
-    assert (WireError(1, "").status, WireError(1, "").data) == (200, None)
-    assert (Outcome().code, Outcome().message, Outcome().status, Outcome().data) == (0, "success", 200, None)
-
-
-def test_a_context_acts_for_its_owner_until_it_enters_a_vault(core: Core) -> None:
-    ann, vault = core.account(ALICE), core.account("0xdd")
-    context = ActionContext(ann)
-    context.account = vault
-    assert context.owner is ann
-    assert (context.signer, context.nonce, context.time, context.vault, context.builder) == ("", 0, 0, None, None)
-
-
-def test_transactions_are_numbered_upwards_with_the_controls_between_them(core: Core) -> None:
-    before = core.state.transactions
-    submit(core, 1)
-    core.apply(Control(core.state.time, "fund", {"address": ALICE, "amount": "5"}))
-    submit(core, 2)
-    assert [record.number - before for record in core.state.history.transactions.records] == [1, 3]

@@ -71,32 +71,6 @@ def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalV
     assert data["book"] == {"bids": [["62000.0", "0.500"]], "asks": []}
 
 
-def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.host.feed)
-    first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
-    order = alice.place("BUY", "62000", "0.5")
-    alice.place("BUY", "62000", "0.25")
-    alice.cancel(order)
-    messages = reader.take()
-    assert [one["data"]["sequence"] for one in messages] == [first + 1, first + 2, first + 3]
-    assert [one["data"]["book"]["bids"] for one in messages] == [
-        [["62000.0", "0.500"]],
-        [["62000.0", "0.750"]],
-        [["62000.0", "0.250"]],
-    ]
-    assert {one["data"]["type"] for one in messages} == {"incremental"}
-
-
-def test_two_readers_get_the_same_text(venue: LocalVenue, alice: Trader) -> None:
-    one, two = Reader(venue.host.feed), Reader(venue.host.feed)
-    one.subscribe(**BOOK)
-    alice.place("BUY", "62000", "0.5")
-    two.subscribe(**BOOK)
-    assert one.take()[-1]["data"]["sequence"] == 2
-    alice.place("BUY", "62001", "0.5")
-    assert one.connection.drain() == two.connection.drain()
-
-
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
@@ -105,17 +79,6 @@ def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> 
     assert reader.take() == [{"method": "unsubscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}]
     alice.place("BUY", "62001", "0.5")
     assert reader.take() == []
-
-
-def test_sequences_never_go_back_while_there_are_no_subscribers(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.host.feed)
-    reader.subscribe(**BOOK)
-    alice.place("BUY", "62000", "0.5")
-    last = reader.take()[-1]["data"]["sequence"]
-    reader.send("unsubscribe", **BOOK)
-    alice.place("BUY", "62001", "0.5")
-    reader.take()
-    assert reader.subscribe(**BOOK)[1]["data"]["sequence"] > last
 
 
 def test_ping_is_answered(venue: LocalVenue) -> None:
@@ -311,14 +274,6 @@ def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice:
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
         venue.host.feed.faults.add("melt")
-
-
-def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:
-    one, other = Reader(venue.host.feed, "10.0.0.1"), Reader(venue.host.feed, "10.0.0.2")
-    assert venue.host.feed.faults.cut(peer="10.0.0.1") == 1
-    assert (one.connection.closed, other.connection.closed) == (True, False)
-    venue.host.feed.close()
-    assert other.connection.reason == "the venue is shutting down"
 
 
 def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequence(

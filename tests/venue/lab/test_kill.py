@@ -146,13 +146,12 @@ def _check(path: Path, load: Load) -> None:
     assert not lost, f"answered and lost: {lost}"
 
 
-@pytest.mark.parametrize("sync", ["os", "full"])
-def test_a_venue_killed_under_load_loses_nothing_it_answered(tmp_path: Path, sync: str) -> None:
-    load = kill_again_and_again(tmp_path / "j", 1, 2, sync)
+def test_a_venue_killed_under_load_loses_nothing_it_answered(tmp_path: Path) -> None:
+    load = kill_again_and_again(tmp_path / "j", 1, 2, "full")
     assert len(load.answered) > 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 103))
 def test_hundreds_of_kills_lose_nothing(tmp_path: Path, seed: int) -> None:
-    kill_again_and_again(tmp_path / "j", seed, 10, "full" if seed % 5 == 0 else "os")
+    kill_again_and_again(tmp_path / "j", seed, 8, "full" if seed % 5 == 0 else "os")

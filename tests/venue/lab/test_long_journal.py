@@ -93,23 +93,6 @@ def test_a_snapshot_and_a_dump_are_whole(tmp_path: Path) -> None:
         assert other.control.state_hash() == before
 
 
-@pytest.mark.parametrize("more", [0, 3, 25])
-def test_a_start_reads_from_the_last_dump_on_and_the_rest_is_checked_afterwards(
-    tmp_path: Path, more: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = crash(busy(tmp_path / "j", 60 + more))
-    monkeypatch.setattr(journals.Journal, "check_behind", lambda self, lock, rest=0.0: None)
-    with made(tmp_path / "j") as venue:
-        assert venue.host.journal is not None
-        assert 20 < venue.host.journal.behind <= venue.host.journal.count
-        assert venue.control.state_hash() == before
-    monkeypatch.undo()
-    with checked(made(tmp_path / "j")) as again:
-        assert again.host.journal is not None
-        assert (again.host.journal.behind, again.host.journal._damage) == (0, None)
-        assert Signer(MASTER).do(again, {**withdrawal("3")})["code"] in (0, 40207)
-
-
 @pytest.fixture
 def quiet() -> Iterator[None]:
     """Let warnings of the checking thread pass."""
@@ -133,16 +116,6 @@ def test_damage_behind_the_dump_ends_all_writing_once_it_is_found(tmp_path: Path
         assert answer["code"] == 503
         assert "was altered" in answer["message"]
         assert "nothing was done" in answer["message"]
-
-
-@pytest.mark.parametrize("where", ["entries SET body = x'00' WHERE n = 61", "entries SET body = x'00' WHERE n = 0"])
-def test_damage_in_the_part_that_is_read_first_is_refused(tmp_path: Path, where: str) -> None:
-    crash(busy(tmp_path / "j", 60))
-    with contextlib.closing(sqlite3.connect(tmp_path / "j")) as base:
-        base.execute(f"UPDATE {where}")
-        base.commit()
-    with pytest.raises(StoredFileError):
-        made(tmp_path / "j")
 
 
 def test_without_its_dump_a_long_journal_is_checked_whole_and_replayed(tmp_path: Path, quiet: None) -> None:

@@ -46,5 +46,5 @@ def test_a_long_advance_shows_a_bar_after_a_while(
         assert "advance" in capsys.readouterr().err
         made = len(bars)
         venue.advance("9m")
-        venue.advance("1h", progress=False)
+        venue.advance("11m", progress=False)
     assert len(bars) == made

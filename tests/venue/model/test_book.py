@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.venue.model.accounts import VenueOrder
-from toolkit.venue.model.book import Book, BookSide, Triggers
+from toolkit.venue.model.book import Book, BookSide
 from toolkit.venue.model.constants import LAST_PRICE, MARK_PRICE
 
 
@@ -58,30 +58,3 @@ def test_depth_and_mid() -> None:
 waiting = st.lists(
     st.tuples(st.integers(1, 40), st.booleans(), st.sampled_from([LAST_PRICE, MARK_PRICE])), min_size=1, max_size=30
 )
-
-
-@given(waiting, st.lists(st.tuples(st.sampled_from([LAST_PRICE, MARK_PRICE]), st.integers(1, 40)), max_size=20))
-def test_triggers_come_out_when_their_price_is_met_and_once(
-    specs: list[tuple[int, bool, int]], prices: list[tuple[int, int]]
-) -> None:
-    triggers, model = Triggers(), dict[int, VenueOrder]()
-    for number, (trigger, up, by) in enumerate(specs, 1):
-        made = order(number, 1, 0, 1)
-        made.trigger, made.trigger_up, made.trigger_by = trigger, up, by
-        model[number] = made
-        triggers.add(made)
-    copy = Triggers()
-    copy.rebuild(list(model.values()))
-    for by, price in prices:
-        met = {
-            number
-            for number, made in model.items()
-            if made.trigger_by == by and (price >= made.trigger if made.trigger_up else price <= made.trigger)
-        }
-        for queue in (triggers, copy):
-            found = queue.due(by, price)
-            assert {entry[0] for entry in found} == met
-            assert all(model[number].trigger == trigger for number, _, trigger in found)
-        for number in met:
-            del model[number]
-        assert triggers.entries == copy.entries == len(model)

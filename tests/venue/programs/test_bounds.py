@@ -9,9 +9,7 @@ import pytest
 
 from tests.venue.programs.test_programs import Desk
 from tests.venue.programs.test_vault_shares import USDC, Led
-from tests.venue.wallets import Signer
-from toolkit.venue import development
-from toolkit.venue.engine.commands import Outcome, Submit, TxCode
+from toolkit.venue.engine.commands import Outcome, TxCode
 from toolkit.venue.model.constants import DAY, RATE
 from toolkit.venue.programs import builders, referrals, vaults
 from toolkit.venue.risk.ledger import LP_VAULT
@@ -170,25 +168,6 @@ def desk() -> Iterator[Desk]:
     made = Desk()
     yield made
     made.venue.close()
-
-
-@pytest.mark.parametrize("seconds", [365 * 86_400, 1, 0])
-def test_an_agent_is_approved_for_a_year_at_most_and_ends_to_the_millisecond(desk: Desk, seconds: int) -> None:
-    agent = Signer(development.account(30))
-    assert desk.approve(desk.masters[0], agent, agentName="year", validitySeconds=seconds)["code"] == 0
-    core = desk.venue.host.core
-    action = {"agentAddress": agent.address.lower(), "agentName": "more", "validitySeconds": 365 * 86_400 + 1}
-    more = Submit(core.state.time, {"type": "approveAgent", **action}, desk.masters[0].address.lower(), 9)
-    assert (core.apply(more).data or {})["txCode"] == TxCode.BAD_VALIDITY
-    ends = core.state.time + (seconds or 7 * 86_400) * 1_000
-    assert core.state.permissions.approvals[-1].expires == ends
-    if seconds == 365 * 86_400:
-        return  # a year takes half a minute
-    desk.venue.advance(f"{ends - core.state.time}ms")
-    trade = {"type": "cancelAll", "symbolCode": 1}
-    assert agent.do(desk.venue, trade)["code"] == 0
-    desk.venue.advance("1ms")
-    assert agent.do(desk.venue, trade)["code"] == 40204
 
 
 def test_a_builder_takes_up_to_exactly_what_was_authorised_and_that_up_to_the_cap(desk: Desk) -> None:

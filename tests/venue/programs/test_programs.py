@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from toolkit.protocol.actions import ACTIONS, Action
 from toolkit.venue import development
 from toolkit.venue.engine.commands import SIGNATURE, Submit, TxCode, WireError
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import referrals
 from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT, REFERRALS, RESERVES
@@ -206,54 +204,6 @@ def test_the_rates_and_orders_of_a_builder_have_their_own_refusals(desk: Desk) -
         agent.request(both)
 
 
-def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_settled() -> None:
-    with LocalVenue(clock="manual", market=False, accounts=3, config=RARE, settle_delay="1s") as venue:
-        first, second, builder = (Signer(development.account(index)) for index in range(3))
-        agent = Signer(development.account(20))
-        venue.control.add_liquidity(1, "SELL", mark(venue), "1")
-        builder.do(venue, {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"})
-        venue.advance("2s")
-        names = {"agentAddress": agent.address, "builderAddress": builder.address, "dexChain": "Testnet"}
-        allow = {"type": "approveAgentToBuilder", **names, "validitySeconds": 0}
-        first.do(venue, {**allow, "maxFeeRate": "0.0001"})
-        venue.advance("2s")
-        first.do(venue, {"type": "revokeAgentToBuilder", "dexChain": "Testnet"})
-        second.do(venue, {**allow, "maxFeeRate": "0.001"})
-        item = {"symbolCode": 1, "ordPx": "0", "ordQty": "0.01", "ordType": "MARKET", "ordSide": "BUY"}
-        order = {"type": "placeBuilderOrder", "order": {**item, "timeInForce": "IOC"}, "builder": builder.address}
-        assert agent.do(venue, {**order, "builderFeeRate": "0.001"})["code"] == 0, "the first may still be billed"
-        venue.advance("2s")
-        assert venue.host.core.state.accounts[first.address.lower()].balance == 10_000 * USDC
-        assert venue.host.core.state.history.transactions.records[-1].code == TxCode.NO_BUILDER_GRANT
-
-
-def test_a_builders_agent_is_banned_and_counted_with_the_trader_and_the_builder(desk: Desk) -> None:
-    agent, control = desk.builder(), desk.venue.control
-    order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01", "60000"), "builderFeeRate": "0"}
-    order["builder"] = desk.masters[1].address
-    for banned in (agent, *desk.masters[:2]):
-        control.ban(banned.address)
-        answer = agent.do(desk.venue, order)
-        assert (answer["code"], answer["message"]) == (40281, f"address {banned.address.lower()} is banned")
-        control.unban(banned.address)
-    with desk.venue.control.add_fault("code", account=desk.masters[0].address):
-        assert agent.do(desk.venue, order)["code"] == 40231
-    control.limit("placeBuilderOrder", 1, "1m")
-    assert agent.do(desk.venue, order)["code"] == 0
-    other = desk.builder(agent=21)
-    assert other.do(desk.venue, order)["code"] == 40220, "another agent for the same trader"
-
-
-def test_an_agents_own_account_places_no_builder_orders(desk: Desk) -> None:
-    agent = desk.builder().address
-    desk.venue.control.fund(agent, "1000")
-    desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
-    order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01"), "builder": desk.masters[1].address}
-    answer = desk.venue.control.act(agent, {**order, "builderFeeRate": "0.001"})
-    assert (answer["code"], answer["txCode"]) == (40230, TxCode.NO_BUILDER_GRANT)
-    assert all(len(address) == 42 for address in desk.venue.host.core.state.accounts)
-
-
 # the boundary of permissions
 
 
@@ -297,17 +247,6 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     assert re.search(r"It can be claimed again at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", text)
     desk.venue.advance("24h")
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
-
-
-def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
-    master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
-    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), TxCode.WITHDRAWAL_TOO_SMALL)
-    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), TxCode.AMOUNT_TOO_PRECISE)
-    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), TxCode.INSUFFICIENT_BALANCE)
-    assert desk.place(0, "BUY", "1")["code"] == 0
-    refused(master.do(desk.venue, {**action, "amount": "9999"}), TxCode.INSUFFICIENT_BALANCE)
-    assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
-    assert desk.balance(master.address) == 9_998 * USDC
 
 
 # vaults
@@ -407,49 +346,6 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.balance(desk.masters[0].address) == 9_900 * USDC
 
 
-def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: Desk) -> None:
-    vault = desk.vault(0, "100")
-    assert desk.leave(0, vault, "99.999999")["code"] == 0
-    desk.venue.control.fund(vault, "1000")
-    text = refused(desk.join(1, vault, "1999"), TxCode.SHARE_TOO_COARSE)
-    assert text.startswith(
-        "a millionth of a share is worth 1000.000001 USDC, so the other depositors would get 998.999999 of 1999 USDC"
-    )
-    assert desk.join(1, vault, "1000.000001")["data"]["share"] == "0.000001", "nothing is lost"
-    desk.venue.control.fund(vault, "900000000000")
-    assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["price"] == "1000000000000"
-    desk.venue.advance("2h")
-    desk.venue.control.state_hash()
-
-
-def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> None:
-    control, leader = desk.venue.control, desk.masters[0].address
-    vault = desk.vault()
-    join = {"type": "vaultDeposit", "vault": vault, "amount": "5", "currencyCode": 1}
-    assert control.act(vault, join)["txCode"] == TxCode.ACCOUNT_IS_VAULT
-    create = {"type": "vaultCreate", "name": "x", "description": "", "amount": "100", "currencyCode": 1}
-    assert control.act(vault, create)["txCode"] == TxCode.ACCOUNT_IS_VAULT
-    assert control.act(LP_VAULT, {"type": "vaultClose"})["txCode"] == TxCode.NOT_VAULT_OWNER
-    assert control.act(vault, {"type": "vaultClose"})["code"] == 0
-    assert control.act(vault, {"type": "vaultClose"})["txCode"] == TxCode.VAULT_CLOSED
-    amount = {"amount": "1", "currencyCode": 1}
-    for action in ({"type": "vaultClose"}, {"type": "vaultCreateSubVault"}, {"type": "vaultPreWithdraw", **amount}):
-        assert control.act(leader, action)["txCode"] == TxCode.WRONG_VAULT_CONTEXT
-    assert control.act(leader, {"type": "vaultUpdateOwner", "owner": leader})["txCode"] == TxCode.WRONG_VAULT_CONTEXT
-
-
-def test_a_closed_vault_tells_what_its_shares_got(desk: Desk) -> None:
-    vault = desk.vault(0, "100")
-    assert desk.join(1, vault, "100")["code"] == 0
-    desk.venue.control.fund(vault, "100")
-    assert desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)["code"] == 0
-    row = desk.info("/info/vault/events", f"vaultAddress={vault}")["items"][0]
-    told = [row[name] for name in ("type", "amount", "shares", "price", "leaderFee")]
-    assert told == ["CLOSE", "300", "200", "1.5", "5"]
-    detail = desk.info("/info/vault/detail", f"vaultAddress={vault}")
-    assert (detail["price"], detail["tvl"], detail["status"]) == ("1.5", "0", 2)
-
-
 def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain(desk: Desk) -> None:
     row = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")
     assert (row["tvl"], row["price"], row["ownerAddress"]) == ("1000000", "1", "")
@@ -464,6 +360,7 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     assert len(points) == 4 * 24 + 1
 
 
+@pytest.mark.slow
 def test_the_yearly_return_of_a_vault_is_that_of_its_last_30_days(desk: Desk) -> None:
     vault = desk.vault(0, "1000")
     row = f"vaultAddress={vault}"
@@ -477,26 +374,6 @@ def test_the_yearly_return_of_a_vault_is_that_of_its_last_30_days(desk: Desk) ->
     month = desk.info("/info/vault/history", f"{row}&interval=30d&type=pnl")
     assert len(month) == 30 * 24 + 2
     assert (month[0]["value"], month[-1]["value"]) == ("10", "111")
-
-
-def test_what_the_lp_vault_takes_over_shows_in_the_value_of_its_shares(desk: Desk) -> None:
-    assert desk.join(1, LP_VAULT, "1000")["code"] == 0
-    assert desk.agents[0].do(desk.venue, {"type": "setLeverage", "symbolCode": 1, "leverage": "40"})["code"] == 0
-    assert desk.place(0, "BUY", "6")["code"] == 0
-    for who in (2, 3):
-        assert desk.place(who, "SELL", "3")["code"] in (0, 40230)
-    held = desk.venue.host.core.state.accounts[desk.masters[0].address.lower()].positions[1].long.size
-    assert held
-    lower = f"{float(desk.mark) * 0.96:.1f}"
-    desk.venue.control.set_oracle(product=1, price=lower)
-    desk.venue.advance("10m")
-    position = desk.venue.host.core.state.accounts[LP_VAULT].positions[1]
-    assert position.long.size == held, "there is nobody in the book to take it"
-    value = float(desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")["tvl"])
-    desk.venue.control.set_oracle(product=1, price=desk.mark)
-    later = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}&userAddress={desk.masters[1].address}")
-    assert float(later["tvl"]) > value
-    assert float(later["userCurrentValue"]) > 1_000
 
 
 @given(
@@ -558,37 +435,6 @@ def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) ->
     assert float(row["fees"]) == fee / USDC
 
 
-def test_the_rebate_grows_with_the_networks_volume_of_the_days_before(desk: Desk) -> None:
-    code = referrals.code_of(desk.masters[0].address)
-    desk.agents[1].do(desk.venue, {"type": "bindReferral", "referralCode": code})
-    core = desk.venue.host.core
-    mine = referrals.referral(core, desk.masters[0].address.lower())
-    assert referrals.rate(core, mine) == RATE // 10
-    day = core.state.time // 86_400_000
-    core.state.accounts[desk.masters[1].address.lower()].volumes[day] = 30_000_000 * USDC
-    mine.rate_day = -1  # the rate of a day is kept; here it is asked for the first time
-    assert referrals.rate(core, mine) == RATE // 10, "today does not count yet"
-    assert desk.info("/info/referral/summary", f"userAddr={desk.masters[0].address}")["rewardRate"] == "0.1"
-    desk.venue.advance("24h")
-    assert referrals.rate(core, mine) == RATE // 4
-
-
-def test_a_new_invitees_volume_counts_at_once(desk: Desk) -> None:
-    inviter = desk.masters[0].address.lower()
-    code = {"type": "bindReferral", "referralCode": referrals.code_of(inviter)}
-    assert desk.agents[1].do(desk.venue, code)["code"] == 0
-    desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
-    state = desk.venue.host.core.state
-    state.accounts[desk.masters[2].address.lower()].volumes[state.time // 86_400_000 - 1] = 5_000_000 * USDC
-    assert desk.place(1, "BUY", "0.01")["code"] == 0
-    assert desk.agents[2].do(desk.venue, code)["code"] == 0
-    assert desk.info("/info/referral/summary", f"userAddr={inviter}")["rewardRate"] == "0.2"
-    before = dict(state.referrals.accounts[inviter].due)
-    assert desk.place(1, "BUY", "0.01")["code"] == 0
-    payer = desk.masters[1].address.lower()
-    assert state.referrals.accounts[inviter].due[payer] == before[payer] * 3, "10 % of a fee, then 20 %"
-
-
 def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Desk) -> None:
     code = referrals.code_of(desk.masters[0].address)
     assert desk.approve(desk.masters[1], desk.agents[1], referralCode=code)["code"] == 0
@@ -600,47 +446,3 @@ def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Des
     assert desk.approve(fresh, agent, referralCode=code)["code"] == 0
     row = desk.info("/info/referral/code", f"userAddr={fresh.address}")
     assert (row["inviterAddress"], row["inviterCode"]) == (desk.masters[0].address, code)
-
-
-# all together
-
-
-def test_four_wallets_over_loopback(desk: Desk) -> None:
-    """Builder, its agent, trader and counterparty: register, authorise, trade, be paid, revoke."""
-    trader, builder, other = desk.masters[0], desk.masters[1], desk.agents[2]
-    agent = Signer(development.account(20))
-    with desk.venue.serve() as served, httpx.Client(base_url=served.base_url) as client:
-
-        def post(signer: Signer, action: dict[str, Any]) -> dict[str, Any]:
-            return dict(client.post("/api/v1/exchange", json=signer.request(action)).json())
-
-        assert post(builder, {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"})["code"] == 0
-        permit = {
-            "type": "approveAgentToBuilder",
-            "agentAddress": agent.address,
-            "builderAddress": builder.address,
-            "maxFeeRate": "0.001",
-            "validitySeconds": 3600,
-            "dexChain": "Testnet",
-        }
-        assert post(trader, permit)["code"] == 0
-        query = {"builder": builder.address}
-        [row] = client.get("/info/builder/agents", params=query).json()["data"]["agents"]
-        assert (row["wallet"], row["agent"], row["maxFeeRate"]) == (trader.address, agent.address, "0.001")
-        order = {
-            "type": "placeBuilderOrder",
-            "order": desk.item("BUY", "0.01"),
-            "builder": builder.address,
-            "builderFeeRate": "0.001",
-        }
-        assert post(agent, order)["code"] == 0
-        assert post(other, {"type": "placeOrder", "orders": [desk.item("SELL", "0.01")]})["code"] == 0
-        [position] = client.get("/info/position/list", params={"userAddr": trader.address}).json()["data"]
-        assert float(position["longSize"]) == 0.01
-        ledger = client.get("/info/account/ledger", params={"userAddr": builder.address, "bizType": "BUILDER_FEE"})
-        assert [float(row["amount"]) for row in ledger.json()["data"]["items"]] == [
-            pytest.approx(float(desk.mark) * 0.01 * 0.001, abs=1e-6)
-        ]
-        assert post(trader, {"type": "revokeAgentToBuilder", "dexChain": "Testnet"})["code"] == 0
-        assert post(agent, order)["code"] == 40204
-        assert client.get("/info/builder/agents", params=query).json()["data"]["agents"] == []

@@ -11,7 +11,6 @@ from toolkit.venue.engine.commands import Outcome, Submit, TxCode
 from toolkit.venue.model.constants import DAY
 from toolkit.venue.model.state import Vault
 from toolkit.venue.programs import vaults
-from toolkit.venue.risk.ledger import LP_VAULT
 
 USDC = {"currencyCode": 1}
 
@@ -112,24 +111,6 @@ def check(outcome: Outcome) -> None:
     assert outcome.code == 0, outcome.message
 
 
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-def test_steps_that_the_book_can_not_take_count_at_its_last_price_and_own_orders_at_nothing(side: str) -> None:
-    play, sign = Led(), 1 if side == "BUY" else -1
-    play.trade_of_vault(side, "3", 60_000)
-    cash = vaults.value(play.core, play.record)
-    assert vaults.value(play.core, play.record, in_book=True) == cash, "an empty book says nothing"
-    for quantity, away in (("1", 100), ("1", 200)):
-        play.placed("zoe", side, quantity, 60_000 - sign * away)
-    own = [
-        {"symbolCode": BTC, "ordPx": str(60_000 - sign * away), "ordQty": "1", "ordType": "LIMIT", "ordSide": side,
-         "timeInForce": "GTC"}
-        for away in (50, 5_000)
-    ]  # fmt: skip
-    assert play.do("lea", play.vault, type="placeOrder", orders=own).code == 0
-    assert cash - vaults.value(play.core, play.record, in_book=True) == (100 + 200 + 200) * MICRO
-    assert vaults.worth(play.core, play.record, play.record.shares) == cash - 500 * MICRO
-
-
 def test_what_is_shown_of_a_holding_is_what_leaving_would_bring() -> None:
     play = Led()
     share = play.join("joe", 50_000)
@@ -139,17 +120,6 @@ def test_what_is_shown_of_a_holding_is_what_leaving_would_bring() -> None:
     before = play.balance("joe")
     assert play.leave("joe", share).code == 0
     assert play.balance("joe") - before == shown
-
-
-def test_the_profit_of_a_vault_stays_the_same_when_somebody_leaves() -> None:
-    play = Led()
-    share = play.join("joe", 100_000)
-    play.control("fund", address=play.vault, amount="20000")  # a gain, as trading would bring it
-    profit = vaults.value(play.core, play.record) - play.record.paid_in
-    assert profit == 20_000 * MICRO
-    assert play.leave("joe", share).code == 0
-    left = vaults.value(play.core, play.record) - play.record.paid_in
-    assert left == profit
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
@@ -171,38 +141,6 @@ def test_leaving_in_parts_costs_the_leaders_share_of_all_the_gain(side: str, par
     gain = play.balance("joe") - before - 100_000 * MICRO + play.balance("lea") - lea
     assert 900 * MICRO < gain < 1_000 * MICRO
     assert play.balance("lea") - lea == pytest.approx(gain / 10, abs=10)
-
-
-def test_a_deposit_to_the_lp_vault_locks_the_earlier_ones_again() -> None:
-    play = Led()
-    for _ in range(2):
-        assert play.act("joe", type="vaultDeposit", vault=LP_VAULT, amount="1000", **USDC).code == 0
-        play.advance(3 * DAY)
-    leave = {"type": "vaultWithdraw", "vault": LP_VAULT, "share": "1000", **USDC}
-    refused = play.act("joe", **leave)
-    assert refused.data["txCode"] == TxCode.SHARES_LOCKED
-    play.advance(DAY)
-    assert play.act("joe", **leave).code == 0
-
-
-def test_vaults_that_were_closed_or_received_do_not_count_towards_the_five() -> None:
-    play = Led()
-    mine = [play.vault, *(play.create("lea", 100) for _ in range(4))]
-    assert play.act("lea", type="vaultCreate", name="V", description="", amount="100", **USDC).code != 0
-    assert play.do("lea", mine[4], type="vaultClose").code == 0
-    play.create("lea", 100)
-    # five empty vaults that joe hands her block nothing, nor do her own that come back
-    for number in range(5):
-        vault = play.create("joe", 100)
-        assert play.do("joe", vault, type="vaultUpdateOwner", owner=play.address("lea")).code == 0, number
-    assert play.do("lea", mine[3], type="vaultUpdateOwner", owner=play.address("joe")).code == 0
-    play.create("lea", 100)
-    assert play.do("joe", mine[3], type="vaultUpdateOwner", owner=play.address("lea")).code == 0
-    answer = play.act("lea", type="vaultCreate", name="V", description="", amount="100", **USDC)
-    assert answer.data["txCode"] == TxCode.TOO_MANY_VAULTS
-    assert "has opened 5 vaults" in answer.message
-    for _ in range(5):
-        play.create("joe", 100)
 
 
 def test_sub_vaults_follow_their_vault_to_the_new_leader() -> None:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from .driver import OWN, first, name_of, opening, reference_of, take
 from .steps import MoneySteps
 from .wire import Reference
@@ -42,6 +44,7 @@ def state(mine: Reference) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_results_are_the_same_with_the_order_of_addresses_reversed() -> None:
     """On the reference, because the venue agrees with it to the last digit."""
     together, kinds = 0, set[str]()

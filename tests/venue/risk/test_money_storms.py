@@ -31,30 +31,26 @@ def weather(seed: int, count: int, *, market: bool = False) -> Core:
     return core
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_books_close_after_every_command_of_a_storm(seed: int) -> None:
-    history = weather(seed, 400).state.history
-    assert history.funding_payments.records
-    assert history.closed_positions.records
+def test_the_books_close_after_every_command_of_a_storm() -> None:
+    closed: set[str] = set()
+    for seed in range(4):
+        history = weather(seed, 250).state.history
+        assert history.funding_payments.records
+        assert history.closed_positions.records
+        closed |= {step.where for step in history.liquidations.records}
+    assert closed >= {"BOOK", "LP_VAULT", "ADL"}, "the storms reach every step of the ladder"
 
 
 def test_the_books_close_in_the_simulated_market_too() -> None:
-    core = weather(100, 150, market=True)
+    core = weather(100, 60, market=True)
     assert core.state.history.trades[BTC]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1_000, 1_040))
+@pytest.mark.parametrize("seed", range(1_000, 1_010))
 def test_the_books_close_in_long_storms(seed: int) -> None:
     market = seed % 10 == 0  # every check reads the orders of all its makers then, so the storm is shorter
-    weather(seed, 500 if market else 2_500, market=market)
-
-
-def test_storms_reach_every_step_of_the_ladder() -> None:
-    seen: set[str] = set()
-    for seed in range(2_000, 2_008):
-        seen |= {step.where for step in weather(seed, 250).state.history.liquidations.records}
-    assert seen >= {"BOOK", "LP_VAULT", "ADL"}
+    weather(seed, 300 if market else 1_500, market=market)
 
 
 def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() -> None:
@@ -89,9 +85,9 @@ def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() ->
 
 
 def test_a_storm_has_the_same_state_under_any_hash_seed() -> None:
-    code = "from tests.venue.risk.test_money_storms import weather; print(weather(5, 250, market=True).state_hash())"
+    code = "from tests.venue.risk.test_money_storms import weather; print(weather(5, 150).state_hash())"
     found = set()
-    for seed in ("0", "1", "4242"):
+    for seed in ("0", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -110,13 +106,13 @@ def test_a_storm_has_the_same_state_under_any_hash_seed() -> None:
 def test_a_dump_in_the_middle_of_a_storm_goes_on_to_the_same_state() -> None:
     core = storm_core(9, market=True)
     commands = []
-    for command in Storm(core, 9).commands(300):
+    for command in Storm(core, 9).commands(150):
         core.apply(command)
         core.events.clear()
         commands.append(command)
     other = storm_core(9, market=True)
     for number, command in enumerate(commands):
-        if number % 70 == 69:
+        if number % 40 == 39:
             other = Core.load(other.dump())
         other.apply(command)
         other.events.clear()

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tests.venue.play import BTC, Play
 from toolkit import margin
-from toolkit.venue.engine.changes import PriceTick
-from toolkit.venue.engine.commands import Advance, Control
+from toolkit.venue.engine.commands import Control
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.model.state import MarketState
 from toolkit.venue.risk import prices
 
@@ -67,15 +66,6 @@ def test_a_book_with_both_sides_is_sampled(bid: int, ask: int, last: int, basis:
     market = MarketState(BTC, oracle=11, last=last)
     prices.sample(market, bid, ask)
     assert (market.basis, market.book) == ([basis], [book])
-
-
-@given(maybe, maybe, maybe, maybe)
-def test_there_is_a_mark_whenever_there_is_any_price(
-    oracle: int | None, bid: int | None, ask: int | None, external: int | None
-) -> None:
-    market = MarketState(BTC, oracle=oracle or 0, external=external or 0)
-    found = prices.mark_price(market, bid or 0, ask or 0)
-    assert (found == 0) == (not oracle and not external and not (bid and ask))
 
 
 def test_the_last_price_goes_with_the_oracle_until_something_is_traded() -> None:
@@ -166,50 +156,6 @@ def test_an_empty_book_leaves_the_mark_to_the_oracle() -> None:
     assert len(market.book) == play.core.state.config.book_samples
 
 
-@pytest.mark.parametrize(("hold", "after"), [(True, 700_000), (False, 650_000)])
-def test_an_oracle_price_set_by_hand_stays_only_if_it_is_held(hold: bool, after: int) -> None:
-    play = Play()
-    play.core.price_source = lambda core, code, time: (650_000, 0)
-    assert play.control("set_oracle", product=BTC, price="70000", hold=hold).data == {
-        "oracle": "70000.0",
-        "mark": "70000.0",
-    }
-    play.advance(3_000)
-    assert play.core.state.markets[BTC].oracle == after
-
-
-def test_the_source_brings_prices_of_other_venues_too() -> None:
-    play = Play()
-    play.core.price_source = lambda core, code, time: (600_000, 610_000 if code == BTC else 0)
-    play.advance(3_000)
-    market = play.core.state.markets[BTC]
-    assert (market.oracle, market.external, market.mark) == (600_000, 610_000, 605_000)
-
-
-def test_rules_that_follow_an_oracle_price_are_told_before_the_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    play, seen = Play(), list[tuple[int, int, int]]()
-
-    def follow(core: Core, code: int) -> None:
-        seen.append((code, core.state.markets[code].oracle, core.state.markets[code].mark))
-
-    play.oracle(60_000)
-    monkeypatch.setattr(prices, "ORACLE_HOOKS", [follow])
-    play.oracle(61_000)
-    assert seen == [(BTC, 610_000, 600_000)]
-
-
-def test_every_tick_and_every_price_by_hand_is_told() -> None:
-    core = Core()
-    for command in (
-        Control(core.state.time, "set_oracle", {"product": BTC, "price": "61000"}),
-        Advance(GENESIS_TIME + 3_000),
-    ):
-        core.events.clear()
-        core.apply(command)
-        ticks = [one for one in core.events if isinstance(one, PriceTick) and one.product == BTC]
-        assert [(one.time, one.oracle, one.mark) for one in ticks] == [(core.state.time, 610_000, 610_000)]
-
-
 def test_the_highest_oracle_price_is_that_of_an_order() -> None:
     play = Play()
     product = play.core.products[BTC]
@@ -218,34 +164,6 @@ def test_the_highest_oracle_price_is_that_of_an_order() -> None:
     outcome = play.core.apply(Control(play.now, "set_oracle", {"product": BTC, "price": above}))
     assert f"oracle price {above} is above" in outcome.message
     assert play.core.state.markets[BTC].oracle == product.max_price
-
-
-def test_only_a_listed_product_is_released() -> None:
-    play = Play()
-    outcome = play.core.apply(Control(play.now, "release_oracle", {"product": 9}))
-    assert "symbolCode 9 is not a product" in outcome.message
-
-
-def test_a_product_without_any_price_keeps_its_mark() -> None:
-    play = Play()
-    market = play.core.state.markets[BTC]
-    market.oracle = market.external = 0
-    before = market.mark
-    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
-    assert market.mark == before > 0
-
-
-def test_only_a_mark_that_moved_is_reported_to_the_rules_of_risk() -> None:
-    play = Play()
-    market, moved = play.core.state.markets[BTC], play.core.risk_index.moved
-    moved.clear()
-    market.oracle = market.mark
-    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
-    assert moved == {}
-    before = market.mark
-    market.oracle += 1
-    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
-    assert moved == {BTC: before}
 
 
 @pytest.mark.parametrize(("time", "first"), [(0, 3_000), (1, 3_000), (2_999, 3_000), (3_000, 6_000)])

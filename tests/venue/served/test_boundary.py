@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import time
@@ -26,6 +25,7 @@ __all__ = ["venue"]
 
 POST = "/api/v1/exchange"
 META = "/info/public/product-meta"
+BOUNDARY = Boundary(ServeSettings(), "127.0.0.1")
 
 
 @pytest.fixture
@@ -70,10 +70,9 @@ def test_a_rebound_name_reads_and_moves_nothing(served: Served, hosts: str) -> N
 
 @given(st.text(st.characters(codec="latin-1"), max_size=40))
 def test_no_text_is_taken_for_a_name_that_it_does_not_say(text: str) -> None:
-    boundary = Boundary(ServeSettings(), "127.0.0.1")
     scope = {"headers": [(b"host", text.encode("latin-1"))], "method": "GET", "path": "/", "server": ("127.0.0.1", 1)}
     allowed = host_name(text) in {"127.0.0.1", "localhost", "::1"}
-    assert (boundary.refuse(scope) is None) == allowed
+    assert (BOUNDARY.refuse(scope) is None) == allowed
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "file://", "https://{host}"])
@@ -152,24 +151,6 @@ def test_paths_that_need_the_token_are_told_by_their_first_part() -> None:
     ]  # fmt: skip
 
 
-def test_connections_of_one_address_are_limited_with_the_number(venue: LocalVenue) -> None:
-    with venue.serve(settings=ServeSettings(connections_per_ip=3)) as served:
-        held = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3)]
-        try:
-            request = f"GET {META} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            for wire in held:  # answered once, so that all are surely counted
-                wire.sendall(request.replace("close", "keep-alive").encode())
-                assert wire.recv(10).startswith(b"HTTP/1.1 ")
-            answer = raw(served.port, "")
-            assert answer.startswith(b"HTTP/1.1 429 ")
-            message = json.loads(answer.partition(b"\r\n\r\n")[2])["message"]
-            assert "127.0.0.1 has 3 connections open" in message
-            assert "--connections-per-ip" in message
-        finally:
-            for wire in held:
-                wire.close()
-
-
 def test_feeds_of_one_address_are_limited_with_the_number(venue: LocalVenue) -> None:
     with venue.serve(settings=ServeSettings(connections_per_ip=3)) as served, ExitStack() as feeds:
         url = f"{served.ws_url}/ws/dex"
@@ -197,24 +178,6 @@ def test_slow_and_silent_clients_are_disconnected(venue: LocalVenue, sent: str, 
     with venue.serve(settings=ServeSettings(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2)) as served:
         began = time.monotonic()
         assert raw(served.port, sent)[:13] == answer
-        assert time.monotonic() - began < 5
-
-
-def test_a_drip_does_not_hold_a_connection_open(venue: LocalVenue) -> None:
-    settings = ServeSettings(head_seconds=0.3, body_seconds=0.3)
-    with venue.serve(settings=settings) as served, socket.create_connection(("127.0.0.1", served.port)) as wire:
-        began = time.monotonic()
-        wire.settimeout(0.01)
-        closed = False
-        while not closed:
-            assert time.monotonic() - began < 10
-            try:
-                wire.sendall(b"X")
-                closed = wire.recv(1000) == b""
-            except TimeoutError:
-                continue
-            except OSError:
-                closed = True
         assert time.monotonic() - began < 5
 
 

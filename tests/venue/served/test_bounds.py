@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import itertools
 import json
 import socket
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import uvicorn
-from starlette.websockets import WebSocket
 from uvicorn.server import ServerState
 
 from tests.venue.served.flooding import frame
 from toolkit.errors import InputError
-from toolkit.venue.api.gateway import MAX_BODY
-from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import application, bounded_feed, server
+from toolkit.venue.served import server
 from toolkit.venue.served.bounded_feed import BURST_SECONDS, MAX_PARTS, BoundedFeed, Share
-from toolkit.venue.served.bounded_http import MAX_HEAD, MAX_HEADERS, PIECE, QUIET_SECONDS, BoundedHttp
+from toolkit.venue.served.bounded_http import MAX_HEAD, MAX_HEADERS, PIECE, BoundedHttp
 
 HEAD = b"GET /x HTTP/1.1\r\nhost: h\r\n"
 
@@ -65,12 +58,6 @@ async def answered(scope: Any, receive: Any, send: Any) -> None:
     body = str(size).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
-
-
-async def refused(scope: Any, receive: Any, send: Any) -> None:
-    """Answer before the body came."""
-    await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
-    await send({"type": "http.response.body", "body": b""})
 
 
 class Server:
@@ -157,21 +144,6 @@ def test_the_oldest_connection_without_a_whole_request_makes_place() -> None:
     run(test)
 
 
-@pytest.mark.parametrize(("seconds", "displaced"), [(QUIET_SECONDS - 1, False), (QUIET_SECONDS + 1, True)])
-def test_a_connection_that_was_answered_makes_place_after_five_quiet_seconds(seconds: float, displaced: bool) -> None:
-    async def test() -> None:
-        made = Server(per_ip=1)
-        busy, asked = made.connect()
-        busy.data_received(HEAD + b"\r\n")
-        await until_written(asked)
-        await turns()
-        busy._answered -= seconds
-        _, new = made.connect()
-        assert (asked.aborted, new.closed) == (displaced, not displaced)
-
-    run(test)
-
-
 def test_a_connection_whose_body_is_awaited_makes_place_and_one_whose_answer_is_awaited_does_not() -> None:
     async def waiting(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
@@ -244,26 +216,6 @@ def test_no_request_is_answered_400() -> None:
     run(test)
 
 
-def test_data_is_read_a_piece_in_each_turn_while_reading_rests() -> None:
-    async def test() -> None:
-        each, wire = Server().connect()
-        each.data_received(HEAD.replace(b"GET", b"POST") + b"content-length: 40000\r\n\r\n")
-        each.data_received(bytes(3 * PIECE + 1))
-        left = []
-        while each._unread:
-            left.append(len(each._unread))
-            assert wire.paused
-            await asyncio.sleep(0)
-        assert left == [2 * PIECE + 1, PIECE + 1, 1]
-        assert not wire.paused
-        each.data_received(bytes(40_000 - 3 * PIECE - 1))
-        await until_written(wire)
-        await turns()
-        assert wire.written.endswith(b"\r\n\r\n40000")
-
-    run(test)
-
-
 def test_requests_that_wait_are_read_when_the_one_before_was_answered() -> None:
     async def test() -> None:
         each, wire = Server().connect()
@@ -271,44 +223,7 @@ def test_requests_that_wait_are_read_when_the_one_before_was_answered() -> None:
         while wire.written.count(b"HTTP/1.1 200 ") < 500:
             await asyncio.sleep(0)
         await turns()
-        assert not each._unread
         assert not wire.paused
-
-    run(test)
-
-
-def test_nothing_is_read_of_a_connection_that_is_closed() -> None:
-    async def test() -> None:
-        each, wire = Server().connect()
-        each.data_received(HEAD + b"a: " + b"b" * 2 * PIECE)
-        wire.close()
-        left = len(each._unread)
-        await turns()
-        assert len(each._unread) == left > 0
-        each.connection_lost(None)
-        assert not each._unread
-
-    run(test)
-
-
-def test_a_head_has_its_time_from_its_first_byte_until_it_is_whole() -> None:
-    async def test() -> None:
-        each, _ = Server(head_seconds=50).connect()
-        now = asyncio.get_running_loop().time()
-        timer = each._head_timer
-        assert timer is not None
-        assert timer.when() - now == pytest.approx(50, abs=10)
-        each.data_received(HEAD)
-        assert each._head_timer is timer, "a first byte does not give it more time"
-        each.data_received(b"\r\n")
-        assert each._head_timer is None
-        assert timer.cancelled()
-        await turns()
-        assert each._head_timer is None, "between requests the server's own limit counts"
-        each.data_received(HEAD)
-        assert each._head_timer is not None
-        each.connection_lost(None)
-        assert each._head_timer is None
 
     run(test)
 
@@ -318,24 +233,6 @@ def test_a_head_that_does_not_arrive_in_time_ends_the_connection() -> None:
         _, wire = Server(head_seconds=0.01).connect()
         while not wire.closed:
             await asyncio.sleep(0.001)
-
-    run(test)
-
-
-@pytest.mark.parametrize("beyond", [0, 1])
-def test_a_body_that_goes_on_after_its_refusal_ends_the_connection_at_four_times_the_limit(beyond: int) -> None:
-    async def test() -> None:
-        each, wire = Server(app=refused).connect()
-        size = 4 * MAX_BODY + beyond
-        each.data_received(HEAD.replace(b"GET", b"POST") + b"content-length: 99999999\r\n\r\n")
-        await until_written(wire)
-        assert wire.written.startswith(b"HTTP/1.1 413 ")
-        wire.closed = False  # the server would close it, and what still arrives is dropped
-        each.data_received(bytes(size))
-        while each._unread:
-            await asyncio.sleep(0)
-        assert each._dropped == size
-        assert wire.closed == bool(beyond)
 
     run(test)
 
@@ -384,115 +281,19 @@ def test_a_message_has_at_most_64_parts(parts: int) -> None:
     run(test)
 
 
-def test_a_feed_is_read_a_piece_in_each_turn_while_reading_rests() -> None:
-    async def test() -> None:
-        feed, wire = await opened_feed()
-        pings = frame(9, b"x" * 100) * 40
-        feed.data_received(pings)
-        left = []
-        while feed._unread:
-            left.append(len(pings) - len(feed._unread))
-            assert wire.paused
-            await asyncio.sleep(0)
-        assert left == [1_024 * (at + 1) for at in range(len(left))]
-        assert len(left) == len(pings) // 1_024
-        assert not wire.paused
-        assert wire.written.count(b"x" * 100) == 40
-
-    run(test)
-
-
-def test_a_feed_that_took_more_than_its_share_is_read_again_after_its_rest() -> None:
-    async def test() -> None:
-        feed, wire = await opened_feed()
-        loop = asyncio.get_running_loop()
-        later: list[float] = []
-        loop.call_later = lambda seconds, *rest: later.append(seconds)  # type: ignore[assignment,method-assign]
-        feed._share = Share(0.0)
-        feed._share._spent = 3.0
-        feed._share._counted_at = loop.time()
-        feed.data_received(frame(9, b"one"))
-        assert later[0] > 50  # 3 s at 0.03 of the time
-        assert wire.paused
-        feed.data_received(frame(9, b"two"))
-        await turns()
-        assert b"one" in wire.written
-        assert b"two" not in wire.written
-        assert len(later) == 1
-        feed._read()
-        assert b"two" in wire.written
-
-    run(test)
-
-
 def test_a_feed_is_not_read_while_its_client_reads_nothing() -> None:
     async def test() -> None:
         feed, wire = await opened_feed()
         feed.pause_writing()
         feed.data_received(frame(9, b"one"))
         assert wire.paused
-        assert feed._unread
         feed.resume_writing()
         await turns()
-        assert not feed._unread
         assert not wire.paused
+        assert b"one" in wire.written
         wire.close()
         feed.data_received(frame(9, b"two"))
-        assert not feed._unread
         assert b"two" not in wire.written
-
-    run(test)
-
-
-def clocks(jumping: str) -> SimpleNamespace:
-    """Return the two clocks of a thread: ten seconds pass between any two looks at one of them."""
-    made = {
-        "monotonic": itertools.repeat(0.0),
-        "thread_time": itertools.repeat(0.0),
-        jumping: itertools.count(0.0, 10.0),
-    }
-    return SimpleNamespace(**{name: values.__next__ for name, values in made.items()})
-
-
-@pytest.mark.parametrize(("clock", "rests"), [("monotonic", False), ("thread_time", True)])
-def test_a_frame_costs_its_client_the_time_of_this_thread_only(
-    clock: str, rests: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def test() -> None:
-        feed, _ = await opened_feed()
-        feed._share = Share()
-        loop, later, time = asyncio.get_running_loop(), list[float](), clocks(clock)
-        with monkeypatch.context() as patched:
-            patched.setattr(loop, "call_later", lambda seconds, *rest: later.append(seconds))
-            patched.setattr(loop, "time", time.monotonic)
-            patched.setattr(bounded_feed, "thread_time", time.thread_time)
-            feed.data_received(frame(9, b"one"))
-        assert [seconds > 50 for seconds in later] == ([True] if rests else [])
-
-    run(test)
-
-
-@pytest.mark.parametrize(("clock", "rests"), [("monotonic", False), ("thread_time", True)])
-def test_a_message_costs_its_client_no_time_that_it_waits_for_the_venue_or_the_processor(
-    clock: str, rests: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slept: list[float] = []
-    texts = [{"type": "websocket.receive", "text": '{"method": "ping"}'}] * 3
-    messages = iter([*texts, {"type": "websocket.disconnect"}])
-
-    async def receive() -> Any:
-        return next(messages)
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    async def test() -> None:
-        with LocalVenue(clock="manual", market=False) as venue, monkeypatch.context() as patched:
-            connection = venue.host.feed.open("test")
-            patched.setattr(application, "time", clocks(clock))
-            patched.setattr(asyncio, "sleep", sleep)
-            await application._receive(connection, cast(WebSocket, SimpleNamespace(receive=receive)))
-        assert [seconds > 50 for seconds in slept] == [False, *[rests] * 3]
 
     run(test)
 
@@ -534,24 +335,3 @@ def test_a_port_is_0_to_65535(port: int, right: bool) -> None:
         with pytest.raises(InputError, match=f"port {port} is not 0 to 65535") as caught:
             server.listen("127.0.0.1", port)
         assert (caught.value.field, caught.value.value) == ("port", port)
-
-
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_too_few_descriptors_are_reported_once_per_minute_and_other_errors_each_time(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now, others = [1_000.0], list[Any]()
-    monkeypatch.setattr(server.time, "monotonic", lambda: now[0])
-    loop: Any = type("Loop", (), {"default_exception_handler": lambda self, context: others.append(context)})()
-    with contextlib.closing(socket.socket()) as listener:
-        handle = server._report_descriptors(listener)
-        for seconds, lines in ((0, 1), (59.9, 0), (0.1, 1), (1, 0)):
-            now[0] += seconds
-            handle(loop, {"exception": OSError(number, "Too many open files")})
-            said = capsys.readouterr().err
-            assert said.count("no file descriptors are left (Too many open files)") == lines
-        for error in (OSError(errno.EIO, "broken"), ValueError("bad"), None):
-            handle(loop, {"exception": error})
-        assert len(others) == 3
-    handle(loop, {"exception": ValueError("Invalid file descriptor: -1")})
-    assert len(others) == 3, "the socket is closed, so this attempt is none"

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from websockets.sync.client import connect as open_feed
 
 from tests.venue.quiet import venue  # a fixture
 from tests.venue.served import flooding
@@ -23,9 +22,7 @@ from tests.venue.wallets import MASTER
 from toolkit.venue.api import info_market
 from toolkit.venue.api.gateway import Incoming
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import bounded_http
 from toolkit.venue.served.application import LARGE
-from toolkit.venue.served.boundary import ServeSettings
 from toolkit.venue.served.bounded_feed import Share
 from toolkit.venue.served.lanes import FairQueue, Lane, Places
 
@@ -58,14 +55,12 @@ def test_places_are_given_by_key_and_in_order() -> None:
             await asyncio.sleep(0)
             done.append(name)
 
-    async def run() -> Places:
+    async def run() -> None:
         places = Places(1)
         await asyncio.gather(*(client(places, name) for name in ("a1", "a2", "a3", "b1")))
-        return places
 
-    places = asyncio.run(run())
+    asyncio.run(run())
     assert done == ["a1", "b1", "a2", "a3"]
-    assert not places._held
 
 
 @pytest.mark.parametrize("connections", [1, 10, 100])
@@ -76,29 +71,6 @@ def test_a_connection_pays_back_the_time_that_it_took(connections: int) -> None:
         now += share.spend(0.002, now, connections)
     assert busy / now == pytest.approx(0.3 / max(10, connections), rel=0.05)
     assert share.spend(0.002, now + 1_000, connections) == 0
-
-
-@pytest.mark.parametrize(
-    ("lines", "status"),
-    [
-        (b"x: " + b"a" * (32_768 - 100) + b"\r\n", 200),
-        (b"x: " + b"a" * (bounded_http.MAX_HEAD + 3 * bounded_http.PIECE), 431),
-        (b"a:b\r\n" * 90, 200),
-        (b"a:b\r\n" * 101, 431),
-        (b"a:b\r\n" * 100_000, 431),
-    ],
-    ids=["large", "too large", "many", "too many", "endless"],
-)
-@pytest.mark.parametrize("before", [0, 1])
-def test_a_head_has_bounds_also_behind_another(venue: LocalVenue, lines: bytes, status: int, before: int) -> None:
-    with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=20) as wire:
-        file = wire.makefile("rb")
-        for head, expected in [(b"", 200)] * before + [(lines, status)]:
-            with contextlib.suppress(OSError):  # refused before all was sent
-                wire.sendall(get("/health")[:-2] + head + b"\r\n")
-            found = answer(file)
-            assert found is not None
-            assert found[0] == expected
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -117,13 +89,6 @@ def test_a_body_of_one_mebibyte_is_taken_and_no_larger_one(
         assert found[0] == status
 
 
-def test_many_requests_sent_at_once_are_answered_in_order(venue: LocalVenue) -> None:
-    with venue.serve() as served:
-        paths = ["/health", "/nothing", "/info/public/product-meta"] * 200
-        answers = told(served.port, b"".join(map(get, paths)), len(paths))
-        assert [found[0] for found in answers if found] == [200, 404, 200] * 200
-
-
 def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"symbolName": "BTCUSDC", "timestamp": number} for number in range(20_000)]
     monkeypatch.setattr("toolkit.venue.api.info_answers.QUERIES", {"klines": lambda core, values: iter(rows)})
@@ -139,28 +104,6 @@ def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, mo
     assert venue.host.gateway.handle_many([asked])[0].body == found[1]
     assert len(pauses) == 80
     assert info_market.klines  # the real query gives an iterator as well: tests/venue/api
-
-
-def test_connections_that_ask_nothing_make_place_for_one_that_does(venue: LocalVenue) -> None:
-    with venue.serve(settings=ServeSettings(connections_per_ip=4)) as served, contextlib.ExitStack() as held:
-        for begun in (b"", get("/health")[:20], post(b"{" * 70_000)[:-1], b"") * 3:
-            wire = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=20))
-            wire.sendall(begun)
-        for _ in range(3):
-            [found] = told(served.port, get("/health"))
-            assert found is not None
-            assert found[0] == 200
-
-
-def test_the_eleventh_feed_of_an_address_is_refused_by_default(venue: LocalVenue) -> None:
-    with venue.serve() as served, contextlib.ExitStack() as feeds:
-        url = f"{served.ws_url}/ws/dex"
-        for _ in range(10):
-            feed = feeds.enter_context(open_feed(url))
-            feed.send('{"method": "ping"}')
-            assert "pong" in str(feed.recv(timeout=20))
-        with open_feed(url) as refused:
-            assert "An address may have 10" in str(refused.recv(timeout=20))
 
 
 def test_a_burst_of_messages_is_answered_whole_and_refused_as_published(venue: LocalVenue) -> None:
@@ -252,13 +195,13 @@ def megabytes(process: int) -> float:
 @pytest.mark.parametrize("kind", flooding.FLOODS)
 def test_a_neighbours_order_takes_at_most_ten_times_as_long_under_a_flood(kind: str, server: tuple[int, int]) -> None:
     port, process = server
-    quiet = statistics.median(flooding.latencies(port, 60))
+    quiet = statistics.median(flooding.latencies(port, 30))
     command = [sys.executable, "-m", "tests.venue.served.flooding", kind, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as flood:
         try:
             assert flood.stdout is not None
             assert flood.stdout.readline() == "flooding\n"
-            under = statistics.median(flooding.latencies(port, 100))
+            under = statistics.median(flooding.latencies(port, 50))
         finally:
             flood.kill()
             flood.wait(30)

@@ -20,7 +20,6 @@ from toolkit.venue.api import info_answers as info
 from toolkit.venue.api.gateway import Answer, Incoming, enveloped
 from toolkit.venue.api.info_pages import Values
 from toolkit.venue.clocks import RealClock
-from toolkit.venue.engine import dump_format
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab.ticker import Steps
 from toolkit.venue.local import LocalVenue
@@ -66,7 +65,7 @@ def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Serv
     with httpx.Client(base_url=served.base_url, timeout=60) as client:
 
         def advance() -> None:
-            assert client.post("/control/advance", json={"span": "3h"}, headers=token).json()["code"] == 0
+            assert client.post("/control/advance", json={"span": "1h"}, headers=token).json()["code"] == 0
 
         def meanwhile() -> None:
             answer = client.get(WALLET, params={"userAddr": MASTER.address})
@@ -77,7 +76,7 @@ def test_requests_are_answered_while_time_passes(venue: LocalVenue, served: Serv
         assert while_it_runs(advance, meanwhile) >= 2
     assert len(seen) >= 2
     assert codes == {0}
-    assert venue.host.now_ms() >= started + 3 * 3_600_000
+    assert venue.host.now_ms() >= started + 3_600_000
 
 
 def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -88,41 +87,10 @@ def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pyte
         def meanwhile() -> None:
             assert venue.host.gateway.handle("POST", "/api/v1/exchange", (), body_of(signer)).code == 0
 
-        assert while_it_runs(lambda: venue.advance("2h"), meanwhile) >= 2
+        assert while_it_runs(lambda: venue.advance("1h"), meanwhile) >= 2
         digest = venue.control.state_hash()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
         assert again.control.state_hash() == digest
-
-
-@pytest.mark.parametrize("control", ["snapshot", "state_hash"])
-def test_requests_are_answered_while_a_dump_is_made(
-    control: str, venue: LocalVenue, served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, let_go, encoded = threading.Event(), threading.Event(), dump_format._encoded
-
-    def slow(parts: Any) -> Iterator[bytes]:
-        begun.set()
-        assert let_go.wait(30)
-        yield from encoded(parts)
-
-    monkeypatch.setattr(dump_format, "_encoded", slow)
-    token = {"authorization": f"Bearer {served.control_token}"}
-    answers: list[httpx.Response] = []
-    with httpx.Client(base_url=served.base_url, timeout=60) as client:
-        work = threading.Thread(
-            target=lambda: answers.append(client.post(f"/control/{control}", json={}, headers=token))
-        )
-        work.start()
-        assert begun.wait(10)
-        assert client.post("/api/v1/exchange", json=json.loads(body_of(Signer(MASTER)))).json()["code"] == 0
-        assert client.get(WALLET, params={"userAddr": MASTER.address}).json()["data"][0]["balance"] == "9998"
-        assert not answers
-        let_go.set()
-        work.join(10)
-        assert answers[0].json()["code"] == 0
-        if control == "snapshot":
-            venue.revert(answers[0].json()["data"])
-            assert client.get(WALLET, params={"userAddr": MASTER.address}).json()["data"][0]["balance"] == "10000"
 
 
 def test_steps_grow_until_they_take_long_enough() -> None:
@@ -148,9 +116,9 @@ def test_idle_days_are_skipped_on_request(tmp_path_factory: pytest.TempPathFacto
     day = 86_400_000
     with LocalVenue(accounts=1, start=1_767_225_600_000, journal=path, sync="os") as venue:
         price = venue.host.core.state.markets[1].oracle
-    later = RealClock(start=1_767_225_600_000 + 5 * day)
+    later = RealClock(start=1_767_225_600_000 + day)
     with LocalVenue(clock=later, journal=path, sync="os", idle="skip") as venue:
-        assert venue.host.catch_up() >= 1_767_225_600_000 + 5 * day
+        assert venue.host.catch_up() >= 1_767_225_600_000 + day
         assert venue.host.core.state.markets[1].oracle == price  # nobody has traded, and nothing was drawn
         assert venue.host.core.state.history.funding_rates[1]  # all else happened
         venue.advance("1m")

@@ -37,7 +37,7 @@ def test_opened_control_lists_and_does_everything(venue: LocalVenue) -> None:
     assert post(venue, "fund", address=MASTER.address, amount="5")["data"]["balance"] == "10005"
     number = post(venue, "snapshot")["data"]
     before = post(venue, "state_hash")["data"]
-    assert post(venue, "advance", span="1h")["data"] == venue.host.now_ms()
+    assert post(venue, "advance", span="5m")["data"] == venue.host.now_ms()
     assert post(venue, "revert", snapshot=number)["code"] == 0
     assert post(venue, "state_hash")["data"] == before
     assert (

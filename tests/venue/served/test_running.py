@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import json
 import socket
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,52 +23,11 @@ from toolkit.protocol import documents
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import server
-from toolkit.venue.served.application import Application
-from toolkit.venue.served.boundary import ServeSettings
-from toolkit.venue.served.bounded_feed import BoundedFeed
 from toolkit.venue.served.private_files import keys_text, token_path, write_private
-from toolkit.venue.served.venue_routes import open_routes
 
 __all__ = ["venue"]
 
 WORDS = "test test test test test test test test test test test junk"
-
-
-class Noted(socket.socket):
-    """A socket that notes what is called."""
-
-    calls: list[tuple[Any, ...]] = []
-
-    def setsockopt(self, *values: Any) -> None:
-        self.calls.append(("setsockopt", *values))
-        super().setsockopt(*values)
-
-    def listen(self, *values: Any) -> None:
-        self.calls.append(("listen", *values))
-        super().listen(*values)
-
-    def close(self) -> None:
-        self.calls.append(("close",))
-        super().close()
-
-
-@pytest.mark.parametrize(
-    ("platform", "reused"),
-    [("linux", [("setsockopt", socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]), ("win32", [])],
-)
-def test_a_port_can_be_taken_again_at_once_but_by_no_second_server(
-    monkeypatch: pytest.MonkeyPatch, platform: str, reused: list[Any]
-) -> None:
-    monkeypatch.setattr(Noted, "calls", [])
-    monkeypatch.setattr(socket, "socket", Noted)
-    monkeypatch.setattr(sys, "platform", platform)
-    with server.listen("127.0.0.1", 0) as first:
-        assert Noted.calls == [*reused, ("listen", 512)]
-        assert first.proto == socket.IPPROTO_TCP, "else Nagle's delay would stay on"
-        Noted.calls.clear()
-        with pytest.raises(VenueError, match=rf"can't listen on 127\.0\.0\.1 port {first.getsockname()[1]}: "):
-            server.listen("127.0.0.1", first.getsockname()[1])
-        assert Noted.calls == [*reused, ("close",)], "a failed attempt leaves no socket open"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "0.0.0.0", "192.0.2.1"])
@@ -96,98 +52,6 @@ def test_only_loopback_is_listened_on_unless_remote_access_is_allowed(
         assert caught.value.nearest == ("127.0.0.1",)
 
 
-@pytest.fixture
-def configured(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The settings that the web server was given, of each start."""
-    found: list[dict[str, Any]] = []
-
-    def note(application: Any, **options: Any) -> uvicorn.Config:
-        found.append(options)
-        return uvicorn.config.Config(application, **options)
-
-    monkeypatch.setattr(uvicorn, "Config", note)
-    return found
-
-
-def bounds_of(options: dict[str, Any]) -> Any:
-    return options.pop("http").args[1:]
-
-
-def test_a_server_has_the_documented_settings_and_those_that_it_was_given(
-    venue: LocalVenue, configured: list[dict[str, Any]]
-) -> None:
-    usual = {
-        "log_config": None,
-        "log_level": "critical",
-        "access_log": False,
-        "lifespan": "off",
-        "ws": BoundedFeed,
-        "ws_max_size": 65_536,
-        "ws_ping_interval": None,
-        "timeout_keep_alive": 60,
-        "timeout_graceful_shutdown": 0.3,
-        "backlog": 128,
-        "server_header": False,
-        "proxy_headers": False,
-    }
-    with server.running(venue.host) as served:
-        assert venue.host.feed.connections == 10
-        assert len(served.control_token) == 32
-    given = ServeSettings(control_token="t", connections_per_ip=3, head_seconds=4.0, idle_seconds=5.0)
-    with server.running(venue.host, settings=given) as served:
-        assert venue.host.feed.connections == 3
-        assert (served.control_token, served.venue) == ("t", venue.host)
-    assert [bounds_of(options) for options in configured] == [(64, 10), (3, 4)]
-    assert configured == [usual, usual | {"timeout_keep_alive": 5}]
-
-
-@pytest.mark.parametrize(("before", "while_served"), [(0.005, 0.001), (0.0005, 0.0005)])
-def test_threads_take_turns_more_often_while_a_venue_is_served_and_all_is_given_back(
-    venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, before: float, while_served: float
-) -> None:
-    usual, listeners = sys.getswitchinterval(), list[socket.socket]()
-    running = list[str]()
-    monkeypatch.setattr(venue.host, "start_running", lambda: running.append("started"))
-    monkeypatch.setattr(venue.host, "stop_running", lambda: running.append(f"stopped, closing {venue.host.closing}"))
-    listen = server.listen
-
-    def noted(*args: Any, **more: Any) -> socket.socket:
-        listeners.append(listen(*args, **more))
-        return listeners[0]
-
-    monkeypatch.setattr(server, "listen", noted)
-    others = set(threading.enumerate())
-    try:
-        sys.setswitchinterval(before)
-        with server.running(venue.host) as served:
-            assert sys.getswitchinterval() == pytest.approx(while_served)
-            assert (running, venue.host.closing) == (["started"], False)
-            assert served.port == listeners[0].getsockname()[1]
-            own = {thread for thread in threading.enumerate() if thread not in others}
-            assert "toolkit-venue-server" in {thread.name for thread in own}
-            assert all(thread.daemon for thread in own), "none keeps a program from ending"
-        assert sys.getswitchinterval() == pytest.approx(before)
-    finally:
-        sys.setswitchinterval(usual)
-    assert running == ["started", "stopped, closing False"]
-    assert not any(thread.is_alive() for thread in own)
-    assert listeners[0].fileno() == -1
-
-
-def test_a_long_advance_is_told_that_the_server_stops(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[bool] = []
-    stop = Application.stop
-
-    def stopped(self: Application) -> None:
-        told.append(venue.host.closing)
-        stop(self)
-
-    monkeypatch.setattr(Application, "stop", stopped)
-    with server.running(venue.host):
-        pass
-    assert (told, venue.host.closing) == ([True], False)
-
-
 @pytest.mark.parametrize("limit", [10.0, 0.0])
 def test_a_server_that_does_not_start_is_an_error_that_names_its_port(
     venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, limit: float
@@ -207,36 +71,6 @@ def test_a_server_that_does_not_start_is_an_error_that_names_its_port(
         pass
     assert begun.wait(10)
     assert not [thread for thread in threading.enumerate() if thread.name == "toolkit-venue-server"]
-
-
-@pytest.mark.parametrize("now", [0.0, 1_000.0])
-def test_the_first_lack_of_descriptors_is_reported_also_right_after_a_machine_was_started(
-    monkeypatch: pytest.MonkeyPatch, now: float
-) -> None:
-    printed: list[Any] = []
-
-    class Terminal:
-        def write(self, text: str) -> None:
-            printed.append(text)
-
-        def flush(self) -> None:
-            printed.append("flushed")
-
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    lost: list[Any] = []
-    loop: Any = type("Loop", (), {"default_exception_handler": lambda self, context: lost.append(context)})()
-    listener: Any = type("Listener", (), {"fileno": lambda self: 0})()
-    handle = server._report_descriptors(listener)
-    handle(loop, {"exception": OSError(errno.EMFILE, "Too many open files")})
-    assert printed == [
-        "toolkit venue: no file descriptors are left (Too many open files), so new connections wait. Close some, raise "
-        "the limit (ulimit -n), or lower --connections-per-ip",
-        "\n",
-        "flushed",
-    ]
-    handle(loop, {"exception": ValueError("of an open socket")})
-    assert len(lost) == 1, "0 is the number of an open file"
 
 
 def test_a_private_file_is_its_owners_and_takes_the_place_of_one_that_is_there(tmp_path: Path) -> None:
@@ -305,45 +139,6 @@ def test_a_served_venue_names_its_accounts_and_its_interface(venue: LocalVenue, 
             assert (answer.status, answer.headers["content-type"], answer.body) == (200, kind, body), path
             assert handled(venue, "POST", path, b"{}").status == 405
         assert handled(venue, "GET", "/control").status == (200 if control else 404)
-
-
-def test_each_end_of_a_call_has_its_status_and_code(venue: LocalVenue) -> None:
-    def double(number: int, times: int = 2) -> int:
-        """Return a number several times.
-
-        More about it.
-        """
-        if number < 0:
-            raise InputError("number -1 is below 0", field="number", value=number)
-        if number > 9:
-            raise VenueError("the venue can't")
-        return number * times
-
-    more: dict[str, Callable[..., Any]] = {"double": double, "plain": lambda: None}
-    open_routes(venue, more)
-    listed = {row["name"]: row for row in json.loads(handled(venue, "GET", "/control").body)["data"]}
-    assert listed["double"] == {
-        "name": "double",
-        "arguments": ["number", "times"],
-        "does": "Return a number several times.",
-    }
-    assert listed["plain"] == {"name": "plain", "arguments": [], "does": ""}
-    assert list(listed) == sorted(listed)
-    assert not [name for name in listed if name.startswith("_")]
-    wrong = "double takes a JSON object with number, times: missing a required argument: 'number'"
-    for body, status, code, message, data in (
-        (b'{"number": 4}', 200, 0, "success", 8),
-        (b'{"number": 4, "times": 3}', 200, 0, "success", 12),
-        (b"", 400, 40003, wrong, None),
-        (b"{}", 400, 40003, wrong, None),
-        (b'{"number": -1}', 400, 40003, "number -1 is below 0", None),
-        (b'{"number": 10}', 200, 40230, "the venue can't", None),
-    ):
-        answer = handled(venue, "POST", "/control/double", body)
-        said = json.loads(answer.body)
-        assert (answer.status, said["code"], said["message"], said.get("data")) == (status, code, message, data)
-    assert handled(venue, "POST", "/control/double", b"{").status == 400
-    assert json.loads(handled(venue, "POST", "/control/plain").body)["code"] == 0, "no body is no arguments"
 
 
 def test_nothing_is_left_when_a_with_block_fails(venue: LocalVenue) -> None:

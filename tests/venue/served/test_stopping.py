@@ -198,19 +198,6 @@ def test_it_stops_within_a_second_while_it_catches_up(tmp_path: Path) -> None:
         ended(process)
 
 
-def test_idle_days_are_skipped_when_the_command_says_so(tmp_path: Path) -> None:
-    path, now = tmp_path / "j", time.time_ns() // 1_000_000
-    genesis = Genesis(time=now - 30 * 3_600_000, settings={"permissions": True, "market": saved("usual")})
-    Journal.create(path, genesis).close()
-    with opening(path, "--catch-up", "skip") as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "30.0 hours behind, skipping them\n"
-        said = list(iter(process.stdout.readline, "ready\n"))
-        address = next(line.split()[-1] for line in said if line.startswith("Exchange and Info API"))
-        assert httpx.get(f"{address}/ready").json()["data"]["time"] >= now
-        ended(process)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
 def test_it_stops_within_a_second_while_it_replays(tmp_path: Path, number: str) -> None:

@@ -9,6 +9,8 @@ from tests.benchmarks import first_seconds, own_orders
 from tests.benchmarks import market_realism as measured
 from toolkit.venue.engine.commands import Advance
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def seen() -> list[measured.Observed]:
@@ -91,7 +93,6 @@ def test_quotes_are_filled_by_takers_and_the_naive_one_is_filled_when_it_is_wron
     assert naive.after_bp[1] < better.after_bp[1]
 
 
-@pytest.mark.slow
 def test_a_sane_quote_neither_always_earns_nor_always_loses() -> None:
     profits = [own_orders.run(own_orders.sane, seed, 0.25, 100).profit_bp for seed in range(1, 9)]
     assert min(profits) < 0 < max(profits)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tests.venue.simulation.stream import Rng
 from toolkit.errors import InputError
 from toolkit.venue.engine.commands import Advance, Control, Submit
 from toolkit.venue.engine.core import Core
@@ -19,28 +18,28 @@ from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow, market_of
 from toolkit.venue.risk import ledger
 from toolkit.venue.simulation import order_flow, participants
-from toolkit.venue.simulation.noise import mix
 from toolkit.venue.simulation.quoting import MAKERS
 
 HOUR = 3_600_000
+SPAN = HOUR // 4
 USER = "0x" + "7" * 40
 
 
-def simulated(seed: int = 7, until: int = HOUR, market: object = True) -> Core:
+def simulated(seed: int = 7, until: int = SPAN, market: object = True) -> Core:
     core = Core(Genesis(seed=seed, settings={"market": market}))
     core.apply(Advance(GENESIS_TIME + until))
     return core
 
 
 @pytest.fixture(scope="module")
-def after_an_hour() -> Core:
+def after_a_while() -> Core:
     return simulated()
 
 
-def test_the_same_seed_gives_the_same_state_and_another_seed_another(after_an_hour: Core) -> None:
-    assert simulated().state_hash() == after_an_hour.state_hash()
-    assert simulated(seed=8).state_hash() != after_an_hour.state_hash()
-    assert simulated(market={"seed": 1}).state_hash() != after_an_hour.state_hash()
+def test_the_same_seed_gives_the_same_state_and_another_seed_another(after_a_while: Core) -> None:
+    assert simulated().state_hash() == after_a_while.state_hash()
+    assert simulated(seed=8).state_hash() != after_a_while.state_hash()
+    assert simulated(market={"seed": 1}).state_hash() != after_a_while.state_hash()
 
 
 def look(core: Core) -> Core:
@@ -54,13 +53,13 @@ def reload(core: Core) -> Core:
 
 
 @pytest.mark.parametrize("between", [lambda core: core, look, reload], ids=["steps", "looks", "loads"])
-def test_steps_looks_and_loads_on_the_way_change_nothing(between: Callable[[Core], Core], after_an_hour: Core) -> None:
+def test_steps_looks_and_loads_on_the_way_change_nothing(between: Callable[[Core], Core], after_a_while: Core) -> None:
     core, rng = Core(Genesis(settings={"market": True})), random.Random(3)
-    while core.state.time < GENESIS_TIME + HOUR:
+    while core.state.time < GENESIS_TIME + SPAN:
         span = rng.choice((1, 777, 3_000, 60_000, 123_456))
-        core.apply(Advance(min(core.state.time + span, GENESIS_TIME + HOUR)))
+        core.apply(Advance(min(core.state.time + span, GENESIS_TIME + SPAN)))
         core = between(core)
-    assert core.state_hash() == after_an_hour.state_hash()
+    assert core.state_hash() == after_a_while.state_hash()
 
 
 class Trader:
@@ -101,16 +100,15 @@ def chopped(core: Core, rng: random.Random) -> Core:
     return core
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_orders_meet_the_same_market_whoever_looks(seed: int) -> None:
-    plain = Trader(seed, lambda core, rng: core).play(36)
-    watched = Trader(seed, chopped).play(36)
+def test_orders_meet_the_same_market_whoever_looks() -> None:
+    plain = Trader(1, lambda core, rng: core).play(24)
+    watched = Trader(1, chopped).play(24)
     assert plain.state_hash() == watched.state_hash()
     assert len(plain.state.history.fills_of(USER)) > 10
 
 
 def test_makers_never_take_and_takers_never_rest() -> None:
-    core = Trader(11, lambda core, rng: core).play(60)
+    core = Trader(11, lambda core, rng: core).play(36)
     takers = set(participants.TAKERS.values())
     assert not any(core.state.accounts[address].orders for address in takers)
     made = [fill for fill in core.state.history.fills_of(USER) if fill.role == MAKER]
@@ -118,12 +116,12 @@ def test_makers_never_take_and_takers_never_rest() -> None:
     assert not any(core.state.accounts[address].volumes for address in MAKERS[:4])
 
 
-def test_every_product_has_a_tight_and_deep_book_around_its_index(after_an_hour: Core) -> None:
-    for code, product in after_an_hour.products.items():
-        book, market = after_an_hour.books[code], after_an_hour.state.markets[code]
+def test_every_product_has_a_tight_and_deep_book_around_its_index(after_a_while: Core) -> None:
+    for code, product in after_a_while.products.items():
+        book, market = after_a_while.books[code], after_a_while.state.markets[code]
         bid, ask = book.bids.best, book.asks.best
         assert 0 < bid < ask
-        assert (bid, ask) == after_an_hour.books.top(code)
+        assert (bid, ask) == after_a_while.books.top(code)
         assert (ask - bid) / market.oracle < 0.001
         assert abs((bid + ask) / 2 / market.oracle - 1) < 0.004
         for side in (1, -1):
@@ -131,25 +129,18 @@ def test_every_product_has_a_tight_and_deep_book_around_its_index(after_an_hour:
             assert depth > 1_000_000 * 1_000_000, "a million USDC on each side"
 
 
-def test_both_sides_trade_at_any_millisecond(after_an_hour: Core) -> None:
-    for trades in after_an_hour.state.history.trades.values():
-        assert 100 < len(trades) < 3_000
+def test_both_sides_trade_at_any_millisecond(after_a_while: Core) -> None:
+    for trades in after_a_while.state.history.trades.values():
+        assert 25 < len(trades) < 750
         buys = sum(trade.side > 0 for trade in trades)
         assert 0.2 < buys / len(trades) < 0.8
         assert len({trade.time % 1_000 for trade in trades}) > 60
         assert all(one.time <= two.time and one.id < two.id for one, two in itertools.pairwise(trades))
 
 
-def test_participants_trades_are_in_their_positions_and_in_the_open_interest(after_an_hour: Core) -> None:
-    core = after_an_hour
-    core.check()
-    assert all(market.open_interest > 0 for market in core.state.markets.values())
-    assert all(not sim.pending for sim in core.state.simulation.products.values())  # type: ignore[union-attr]
-
-
 def test_there_is_no_market_unless_it_is_asked_for() -> None:
     core = Core(Genesis())
-    core.apply(Advance(GENESIS_TIME + HOUR))
+    core.apply(Advance(GENESIS_TIME + SPAN))
     assert core.state.simulation is None
     assert not any(core.state.history.trades.values())
     assert participants.past_of(core, 1) is None
@@ -171,38 +162,7 @@ def take(core: Core, side: int, steps: int) -> None:
     assert core.apply(Submit(core.state.time, action, USER, nonce)).code == 0
 
 
-def buy(core: Core, usdc: int) -> None:
-    """Buy for a value in slices of a second."""
-    ledger.deposit(core, core.account(USER), 10**13)
-    for _ in range(60):
-        core.apply(Advance(core.state.time + 1_000))
-        take(core, 1, usdc * 10_000 // 60 // core.books.top(1)[1])
-
-
-def test_a_large_order_moves_the_price_and_a_part_of_it_stays() -> None:
-    small, large = [0, 0, 0], [0, 0, 0]
-    for seed in (1, 2, 3):
-        moved: list[list[int]] = []
-        for usdc in (0, 30_000, 1_000_000):
-            core = simulated(seed, HOUR // 2)
-            if usdc:
-                buy(core, usdc)
-            else:
-                core.apply(Advance(core.state.time + 60_000))
-            mids = [sum(core.books.top(1))]
-            for span in (10 * 60_000, HOUR):
-                core.apply(Advance(core.state.time + span))
-                mids.append(sum(core.books.top(1)))
-            moved.append(mids)
-        for sums, mids in ((small, moved[1]), (large, moved[2])):
-            for at, (after, before) in enumerate(zip(mids, moved[0], strict=True)):
-                sums[at] += after - before
-    assert large[0] > 3 * small[0] > 0, "5.8 times as far, by the root of the values"
-    assert large[0] > large[1], "a part goes within minutes"
-    assert large[0] * 9 // 10 > large[2] > large[0] // 2, "a part stays"
-
-
-@pytest.mark.parametrize("parts", [3, 40, 400])
+@pytest.mark.parametrize("parts", [40])
 def test_an_order_in_parts_moves_the_index_as_far_as_in_one_piece_and_back(parts: int) -> None:
     def index_after(orders: list[int]) -> int:
         for steps in orders:
@@ -212,7 +172,7 @@ def test_an_order_in_parts_moves_the_index_as_far_as_in_one_piece_and_back(parts
 
     steps, found = 1_200, []
     for count in (1, parts):
-        core = simulated(until=HOUR // 2)
+        core = simulated(until=SPAN)
         ledger.deposit(core, core.account(USER), 10**13)
         found.append(index_after([]))
         found.append(index_after([steps // count] * count))
@@ -225,6 +185,7 @@ def test_an_order_in_parts_moves_the_index_as_far_as_in_one_piece_and_back(parts
     assert abs(found[5] - before) < (one - before) // 50
 
 
+@pytest.mark.slow
 def test_pushing_the_price_up_with_small_orders_and_selling_at_once_earns_nothing() -> None:
     """With a root for each order of its own, this earned 7 basis points of the value before fees, and 15 with 3,000."""
     profit = value = 0
@@ -257,8 +218,7 @@ def test_a_pinned_oracle_and_its_release_move_the_quotes_at_once() -> None:
     core.check()
 
 
-@pytest.mark.parametrize("percent", [-8, 12])
-@pytest.mark.parametrize("resting", [False, True])
+@pytest.mark.parametrize(("percent", "resting"), [(-8, False), (12, True)])
 def test_after_a_jump_the_market_goes_on_from_there(percent: int, resting: bool) -> None:
     core = simulated(2, 600_000)
     if resting:  # an order of somebody else rests in the book, so that the makers' quotes are orders too
@@ -273,11 +233,11 @@ def test_after_a_jump_the_market_goes_on_from_there(percent: int, resting: bool)
     assert abs(sum(core.books.top(1)) / 2 / target - 1) < 0.01
     assert abs(market.mark / target - 1) < 0.01
     later = set()
-    for _ in range(20):
+    for _ in range(10):
         core.apply(Advance(core.state.time + 60_000))
         later.add(market.oracle)
         assert abs(market.oracle / target - 1) < 0.04
-    assert len(later) > 15  # it moves on its own
+    assert len(later) > 7  # it moves on its own
     assert Core.load(core.dump()).state_hash() == core.state_hash()
     core.check()
 
@@ -292,8 +252,7 @@ def width(core: Core, minutes: int) -> float:
     return sum(found) / len(found)
 
 
-@pytest.mark.parametrize("side", [1, -1], ids=["long", "short"])
-@pytest.mark.parametrize("seed", range(7, 11))
+@pytest.mark.parametrize(("seed", "side"), [(7, 1), (8, -1)])
 def test_a_limit_exit_that_was_triggered_rests_among_the_makers_until_it_is_cancelled(seed: int, side: int) -> None:
     core, nonces = Core(Genesis(seed=seed, settings={"market": "usual"})), itertools.count(1)
     core.apply(Control(core.state.time, "fund", {"address": USER, "amount": "10000"}))
@@ -330,14 +289,14 @@ def test_a_limit_exit_that_was_triggered_rests_among_the_makers_until_it_is_canc
 def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
     with LocalVenue(clock="manual", accounts=0) as venue:
         venue.advance("10m")
-        usual = width(venue.host.core, 20)
+        usual = width(venue.host.core, 12)
         venue.control.market(regime="stressed", product="BTCUSDC", after="1m", lasting="30m")
         regimes = venue.host.core.state.simulation.products  # type: ignore[union-attr]
         assert regimes[1].regime == "usual"
         venue.advance("2m")
         assert (regimes[1].regime, regimes[2].regime) == ("stressed", "usual")
-        assert width(venue.host.core, 20) > 1.5 * usual
-        venue.advance("10m")
+        assert width(venue.host.core, 12) > 1.5 * usual
+        venue.advance("20m")
         assert regimes[1].regime == "usual"
         venue.control.market("calm")
         assert {sim.regime for sim in regimes.values()} == {"calm"}
@@ -381,15 +340,6 @@ def test_blocks_of_the_flow_join_and_hold_their_events_by_time() -> None:
     assert len(stressed.orders) > len(blocks[0].orders)
 
 
-def test_random_numbers_are_those_of_the_published_algorithm() -> None:
-    rng = Rng(1234567)
-    assert [rng.bits() for _ in range(3)] == [6457827717110365317, 3203168211198807973, 9817491932198370423]
-
-
-def test_seeds_of_the_same_parts_in_another_order_differ() -> None:
-    assert mix(1, 2) != mix(2, 1)
-
-
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
 def test_what_users_trade_with_each_other_moves_no_index(side: str) -> None:
     core = simulated(until=60_000)
@@ -418,20 +368,3 @@ def test_what_users_trade_with_each_other_moves_no_index(side: str) -> None:
     # what is taken of the participants does move it
     place(11, bob, side, ordPx=core.products[1].price_text(ask * 101 // 100 if side == "BUY" else bid * 99 // 100))
     assert (sim.index - index) * (1 if side == "BUY" else -1) > 0
-
-
-@pytest.mark.parametrize("regime", ["calm", "usual", "stressed"])
-def test_the_best_prices_are_mostly_those_of_the_closest_maker_and_always_those_of_all(regime: str) -> None:
-    core = simulated(until=60_000, market=regime)
-    quotes = participants.quotes_of(core)
-    assert quotes is not None
-    simple = 0
-    for _ in range(300):
-        core.apply(Advance(core.state.time + 137))
-        for quoted in quotes.products.values():
-            _, best, alone = quotes._top(quoted, core.state.time)
-            quoted.forget_quotes()
-            levels = [next(quotes.side(quoted, side, core.state.time), (0,))[0] for side in (1, -1)]
-            assert best == tuple(levels)
-            simple += alone
-    assert simple > 4 * 300 * 80 // 100, "all makers' quotes cost much more to compute"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from tests.venue.simulation.stream import Rng
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
-from toolkit.venue.model.market import Market, ProductFlow
+from toolkit.venue.model.market import Market
 from toolkit.venue.simulation import noise, order_flow, past
 from toolkit.venue.simulation.noise import SIGMA
 from toolkit.venue.simulation.participants import past_of
@@ -99,14 +98,7 @@ def test_longer_candles_are_their_minutes(core: Core, interval: int) -> None:
         assert joined[begin] == wanted
 
 
-def test_a_price_of_few_ticks_has_a_past_that_moves_as_far(core: Core) -> None:
-    ranges = []
-    for ticks in (2_000, 2_000 << 8):
-        bars = list(past.candles(past_from(core)._replace(start=ticks), GENESIS_TIME - 4 * DAY, GENESIS_TIME))
-        ranges.append(np.mean([(bar.high - bar.low) / bar.close for bar in bars]))
-    assert ranges[0] == pytest.approx(ranges[1], rel=0.02)
-
-
+@pytest.mark.slow
 def test_the_past_trades_as_much_as_the_present() -> None:
     """The minutes of a venue's first hours, beside what the past would have been in the same minutes."""
     core = Core(Genesis(seed=5, settings={"market": True}))
@@ -147,14 +139,6 @@ def test_trades_before_genesis_add_up_to_the_candles(core: Core) -> None:
     assert np.corrcoef(sides[1:], sides[:-1])[0, 1] > 0.3
 
 
-def test_years_of_weeks_cost_a_fraction_of_a_second() -> None:
-    core = Core(Genesis(seed=99, settings={"market": True}))  # nothing of this seed is in memory yet
-    before = past_from(core)
-    start = time.process_time()
-    assert len({bar.start for bar in past.candles(before, 0, GENESIS_TIME, 7 * DAY)}) > 150
-    assert time.process_time() - start < 3
-
-
 def test_the_past_moves_as_the_future_will(core: Core) -> None:
     closes = np.array([bar.close for bar in past.candles(past_from(core), GENESIS_TIME - 60 * DAY, GENESIS_TIME)])
     moved = np.diff(np.log(closes))
@@ -166,22 +150,3 @@ def test_the_past_moves_as_the_future_will(core: Core) -> None:
     other = np.array([b.close for b in past.candles(past_from(core, 2), GENESIS_TIME - 60 * DAY, GENESIS_TIME)])
     hours = [np.diff(np.log(each[::5])) for each in (closes, other)]
     assert 0.6 < np.corrcoef(*hours)[0, 1] < 0.95
-
-
-def test_funding_before_genesis_changes_its_sign_and_follows_the_premium(core: Core) -> None:
-    before = past_from(core)
-    times = past.settlements(before, 4 * HOUR, GENESIS_TIME - 30 * DAY, GENESIS_TIME)
-    assert len(times) == 180
-    premiums = [past.premium_before(before, 4 * HOUR, at) for at in times]
-    assert len(set(premiums)) > 100
-    assert min(premiums) < -100
-    assert max(premiums) > 100
-    assert past.price_before(before, times[0]) == next(past.candles(before, times[0], times[0] + MINUTE)).open
-
-
-def test_a_seed_of_the_market_gives_another_past_of_the_same_venue() -> None:
-    one, two = (Core(Genesis(settings={"market": {"seed": seed, "products": {"BTCUSDC": {}}}})) for seed in (0, 1))
-    assert isinstance(one.state.simulation.market.products["BTCUSDC"], ProductFlow)  # type: ignore[union-attr]
-    bars = [list(past.candles(past_from(each), GENESIS_TIME - HOUR, GENESIS_TIME)) for each in (one, two)]
-    assert bars[0] != bars[1]
-    assert bars[0][-1].close == bars[1][-1].close

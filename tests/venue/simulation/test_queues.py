@@ -16,7 +16,7 @@ from toolkit.research import Strategy, backtest
 from toolkit.research.data.event_array import Kind
 from toolkit.venue.simulation.queues import QueueEntry, queue_model, reached_steps
 
-from ...research.backtesting.events.recorded import START, events_of, random_market
+from ...research.backtesting.events.recorded import START, random_market
 
 
 @dataclass
@@ -87,23 +87,6 @@ def test_a_place_is_never_below_zero_and_a_trade_gives_no_more_than_it_has(model
     check_fills(model, 1)
 
 
-def test_a_model_of_ones_own_that_leaps_ahead_gets_no_more_than_the_trade() -> None:
-    rows = [(0, Kind.DEPTH, 1, 60000.0, 3.0), (0, Kind.DEPTH, -1, 60001.0, 3.0), (50, Kind.DEPTH, 1, 60000.0, 2.0)]
-    trades = [(100, Kind.TRADE, -1, 60000.0, 0.001), (900, Kind.DEPTH, 1, 50000.0, 1.0)]
-
-    class Once(Strategy):
-        def on_start(self, ctx: Any) -> None:
-            ctx.buy("BTCUSDC", "0.1", "60000", tif="POST_ONLY")
-
-        def on_timer(self, ctx: Any) -> None:
-            """Nothing."""
-
-    events = {"BTCUSDC": events_of(*rows, *trades)}
-    for model in (Reckless(), "power:1"):
-        fills = backtest(Once(), events, queue=model, partial_fills=True, funding=None).fills
-        assert fills["quantity"].sum() <= 0.001
-
-
 def moved(weigh: Callable[[Fraction], Fraction], front: int, traded: int, before: int, after: int) -> Fraction:
     """Return the place after a change of its level, as the documentation says, in fractions."""
     cancelled, place = before - after - traded, Fraction(front)
@@ -138,19 +121,6 @@ def test_what_was_cancelled_is_shared_between_ahead_and_behind_by_their_weights(
         model.on_trade(entry, 5.0)
         assert entry.front == pytest.approx(float(wanted) - 5)
         assert entry.traded == 5.0
-
-
-@pytest.mark.parametrize(
-    ("front", "after", "place"), [(10.0, 11, 10.0), (10.0, 10, 10.0), (10.0, 4, 4.0), (0.0, 4, 0.0)]
-)
-def test_a_risk_averse_order_moves_forward_by_trades_and_what_is_left_of_its_level(
-    front: float, after: int, place: float
-) -> None:
-    entry, model = QueueEntry(front), queue_model("risk-averse", 0.001)
-    model.on_level(entry, 20, after)
-    assert (entry.front, entry.traded) == (place, 0.0)
-    model.on_trade(entry, 3.0)
-    assert (entry.front, entry.traded) == (place - 3.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +159,7 @@ def test_a_power_without_a_number_is_that_of_two() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_places_by_the_thousand(model: Any) -> None:
-    for seed in range(1_000):
+    for seed in range(300):
         check_places(model, seed)
-    for seed in range(10):
+    for seed in range(4):
         check_fills(model, seed)

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.venue.simulation.stream import Rng
-from tests.venue.simulation.test_drawn import digest
-from toolkit.venue.engine.commands import Advance, Control, Outcome, Submit
+from toolkit.venue.engine.commands import Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import HEDGE, ISOLATED, ONE_WAY
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
@@ -17,7 +15,6 @@ from toolkit.venue.simulation import recorded
 from toolkit.venue.simulation.recorded import INDEX, LEVEL, MARK, RECORDED, TRADE
 
 USER, OTHER = "0x" + "7" * 40, "0x" + "8" * 40
-BASE = {1: 600_000, 2: 300_000}
 
 
 def opened(queue: str = "risk-averse", products: tuple[int, ...] = (2, 1)) -> Core:
@@ -36,121 +33,6 @@ def control(core: Core, name: str, **arguments: Any) -> Any:
 
 def play(core: Core, *changes: list[int], product: int = 1, whole: bool = False) -> None:
     control(core, "play_recorded", product=product, changes=list(changes), whole=whole)
-
-
-def place(core: Core, user: str, side: int, price: int, steps: int, tif: str = "GTC", code: int = 1) -> Outcome:
-    product = core.products[code]
-    item = {"symbolCode": code, "ordPx": product.price_text(price), "ordQty": str(product.quantity_text(steps))}
-    item |= {"ordType": "LIMIT", "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": tif}
-    action = {"type": "placeOrder", "orders": [item]}
-    return core.apply(Submit(core.state.time, action, user, core.state.transactions + 1))
-
-
-class Story:
-    """Random changes of two products, and two users whose orders wait among them."""
-
-    def __init__(self, seed: int, queue: str) -> None:
-        self.core, self.rng = opened(queue), Rng(seed)
-        self.told: list[Any] = []
-
-    def pick(self, *values: Any) -> Any:
-        return values[self.rng.below(len(values))]
-
-    def change(self, code: int) -> list[int]:
-        side, near = self.pick(1, -1), BASE[code]
-        match self.pick(LEVEL, LEVEL, LEVEL, TRADE, TRADE, MARK, INDEX):
-            case 0:
-                away = 1 + self.rng.below(6) - (not self.rng.below(8)) * 4
-                return [LEVEL, side, near - side * away, self.pick(0, 1 + self.rng.below(300), 40)]
-            case 1:
-                return [TRADE, side, near + side * self.rng.below(4), 1 + self.rng.below(90)]
-            case kind:
-                return [kind, 0, near + self.rng.below(40) - 20, 0]
-
-    def run(self, rounds: int) -> dict[str, Any]:
-        core, seen = self.core, dict[str, Any]()
-        for _ in range(rounds):
-            code = self.pick(1, 1, 2)
-            changes = [self.change(code) for _ in range(1 + self.rng.below(5))]
-            play(core, *changes, product=code, whole=not self.rng.below(4))
-            side, user = self.pick(1, -1), self.pick(USER, OTHER)
-            price = BASE[code] - side * (1 + self.rng.below(4)) + side * self.pick(0, 0, 0, 5)
-            steps = 1 + self.rng.below(60) + 10 * code
-            self.told.append(place(core, user, side, price, steps, self.pick("GTC", "POST_ONLY", "IOC"), code).code)
-            if not self.rng.below(9):
-                action = {"type": "cancelAll", "symbolCode": code}
-                core.apply(Submit(core.state.time, action, user, core.state.transactions + 1))
-            core.apply(Advance(core.state.time + self.pick(1, 400, 3_000)))
-            market = core.state.markets[code]
-            self.told.append((core.books[code].depth(1, 9), core.books[code].depth(-1, 9), market.mark, market.oracle))
-            held = core.state.recorded
-            assert held is not None
-            self.told.append((sorted(held.fronts.items()), sorted(held.marks.items()), sorted(held.indexes.items())))
-        trades = [
-            [(each.time, each.side, each.price, each.quantity) for each in core.state.history.trades.get(code, ())]
-            for code in BASE
-        ]
-        fills = [
-            [(each.order_id, each.fill_price, each.fill_quantity, each.leaves, each.role)
-             for each in core.state.history.fills_of(user)]
-            for user in (USER, OTHER)
-        ]  # fmt: skip
-        seen["trades"] = ([len(each) for each in trades], trades[0][:1], digest(trades))
-        seen["fills"] = ([len(each) for each in fills], fills[0][:1], digest(fills))
-        seen["told"] = digest(self.told)
-        assert not core.violations()
-        return seen
-
-
-PLAYED: dict[tuple[int, str], dict[str, Any]] = {
-    (1, "risk-averse"): {
-        "trades": ([118, 65], [(1767225600000, -1, 599999, 69)], "ab9660f89d4c"),
-        "fills": ([37, 38], [(4, 299996, 75, 0, 1)], "0df9725b11c4"),
-        "told": "965573d8b754",
-    },
-    (2, "power:3"): {
-        "trades": ([123, 66], [(1767225600000, 1, 600001, 84)], "64da3458f8c9"),
-        "fills": ([43, 36], [(1, 599998, 13, 0, 1)], "e6f9630ff561"),
-        "told": "1ffbb6c37126",
-    },
-    (3, "log"): {
-        "trades": ([115, 61], [(1767225600000, -1, 599999, 65)], "d8919b64f074"),
-        "fills": ([43, 36], [(6, 299998, 69, 0, 2)], "7d3e439bd564"),
-        "told": "8df034850821",
-    },
-    (4, "power:0.5"): {
-        "trades": ([107, 44], [(1767225600000, -1, 599999, 53)], "8027f77b0ab7"),
-        "fills": ([37, 28], [(21, 600001, 18, 0, 2)], "e31df3f5bf79"),
-        "told": "d6afce699649",
-    },
-}
-
-
-@pytest.mark.parametrize(("seed", "queue"), PLAYED)
-def test_the_same_recording_and_orders_lead_to_the_same_fills_and_queues(seed: int, queue: str) -> None:
-    assert Story(seed, queue).run(150) == PLAYED[seed, queue]
-
-
-def test_places_of_orders_that_ended_are_dropped_when_there_are_more_than_256() -> None:
-    core = opened()
-    play(core, [LEVEL, 1, 599_990, 1_000], [LEVEL, -1, 600_010, 1_000])
-    held = core.state.recorded
-    assert held is not None
-    for number in range(256):
-        place(core, USER, 1, 599_990, 2 + number % 3)
-    play(core, [LEVEL, 1, 599_990, 900])
-    assert len(held.fronts) == 256
-    cancel = {"type": "cancelAll", "symbolCode": 1}
-    core.apply(Submit(core.state.time, cancel, USER, core.state.transactions + 1))
-    play(core, [LEVEL, 1, 599_990, 800])
-    assert len(held.fronts) == 256, "so few are not worth a search"
-    place(core, USER, 1, 599_990, 5)
-    play(core, [LEVEL, 1, 599_990, 700])
-    assert len(held.fronts) == 257
-    play(core, [LEVEL, 1, 599_990, 600])
-    live = set(core.account(USER).orders)
-    assert set(held.fronts) == live
-    assert len(live) == 1
 
 
 def test_a_recorded_market_is_opened_again_without_the_levels_of_the_one_before() -> None:
@@ -224,14 +106,6 @@ def test_a_copy_with_both_legs_or_on_demand_is_in_hedge_mode(hedge: bool, sides:
     held = account.positions.get(1)
     assert ((held.long.size, held.short.size) if held else (0, 0)) == (100 * (1 in sides), 100 * (-1 in sides))
     assert account.balance == 10**11
-
-
-@pytest.mark.parametrize("balance", [0, 10**12 - 5, 10**12, 10**12 + 5])
-def test_a_copy_sets_the_balance_up_or_down(balance: int) -> None:
-    core = opened()
-    control(core, "copy_account", address=USER, balance=balance, positions=[])
-    assert core.state.accounts[USER].balance == balance
-    assert not core.violations()
 
 
 GOOD = position(1, 1, 5, 300_000_000)

@@ -14,11 +14,10 @@ def deeds(world: World) -> set[str]:
     return {line.split(": ", 1)[1] for line in world.story if line[0].isdigit()}
 
 
-@pytest.mark.parametrize("first", [0, 10])
-def test_clients_and_venue_agree_after_every_bad_day(tmp_path: Path, first: int) -> None:
+def test_clients_and_venue_agree_after_every_bad_day(tmp_path: Path) -> None:
     done: set[str] = set()
     states: set[IntentState] = set()
-    for seed in range(first, first + 10):
+    for seed in range(10):
         world = play(seed, tmp_path / str(seed))
         assert world.answered
         done |= deeds(world)
@@ -44,7 +43,7 @@ def test_a_failure_tells_the_seed_that_repeats_it(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1_000, 3_000, 100))
+@pytest.mark.parametrize("first", range(1_000, 1_300, 100))
 def test_thousands_of_bad_days(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + 100):
         play(seed, tmp_path / str(seed))

@@ -44,7 +44,7 @@ def count(core: Core) -> list[int]:
     return spans
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("regime", ["usual", "stressed"])
 def test_nothing_tells_whether_time_was_passed_at_once(seed: int, regime: str) -> None:
     (fast, slow), chance = pair(seed, regime), random.Random(seed)
@@ -117,7 +117,7 @@ def test_a_position_that_was_closed_concerns_nobody_any_more() -> None:
     assert fast.state_hash() == slow.state_hash()
 
 
-@pytest.mark.parametrize("away", [0, 1, 5, 40, 20_000])
+@pytest.mark.parametrize("away", [1, 20_000])
 def test_orders_that_rest_are_passed_until_a_taker_reaches_one(away: int) -> None:
     fast, slow = pair(7)
     for core in (fast, slow):
@@ -131,15 +131,3 @@ def test_orders_that_rest_are_passed_until_a_taker_reaches_one(away: int) -> Non
     assert fast.state_hash() == slow.state_hash()
     assert max(spans) > 1_000
     assert (len(fast.account("0x" + "aa" * 20).orders) < 2) == (away < 20_000)
-
-
-def test_a_regime_begins_at_its_instant() -> None:
-    fast, slow = pair(6)
-    spans = count(fast)
-    for core in (fast, slow):
-        core.apply(Advance(GENESIS_TIME + 100_000))
-        args = {"regime": "stressed", "product": 1, "after": 55_555, "lasting": 133_333}
-        assert core.apply(Control(core.state.time, "market", args)).code == 0
-        core.apply(Advance(GENESIS_TIME + 600_000))
-    assert sum(spans) > 300_000
-    assert fast.state_hash() == slow.state_hash()

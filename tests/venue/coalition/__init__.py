@@ -1,1 +1,0 @@
-"""Accounts that play together against the venue: a search for ways to take money that is not theirs."""
