@@ -241,7 +241,9 @@ def count(path: Path, group: str) -> Counts:
     if path.suffix == ".py":
         texts = _module(path)[group]
     elif path.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "markdown"]
+        cells = [
+            cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "markdown"
+        ]
         texts = (part for cell in cells for part in of_markdown("".join(cell["source"])))
     else:
         texts = of_markdown(path.read_text(encoding="utf-8"))
