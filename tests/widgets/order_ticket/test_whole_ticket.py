@@ -15,6 +15,7 @@ from toolkit.errors import InputError, OutcomeUnknown, TimedOut
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
+from toolkit.widgets.order_ticket.order_kinds import KINDS
 
 D = Decimal
 
@@ -191,3 +192,14 @@ def test_a_ticket_has_these_defaults_and_takes_no_inexact_number(thin: Session) 
     with pytest.raises(InputError, match=r"has no field .zza., it has side") as raised:
         thin.ticket("BTCUSDC", zzz="1", zza="2")
     assert raised.value.field == "zza"
+
+
+def test_every_field_is_a_trait_of_the_ticket_with_a_label(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC")
+    assert [name for name, _ in ticket.form["kinds"]] == list(KINDS)
+    for name in KINDS:
+        ticket.order_type = name
+        for row in [*ticket.form["rows"], *ticket.form["more"]]:
+            for field in filter(None, row):
+                assert OrderTicket.class_traits()[field["name"]].metadata["sync"]
+                assert field["label"]
