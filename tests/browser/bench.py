@@ -2,7 +2,8 @@
 
 A test writes a transcript: the whole panel once, then what each step changed in it and what it sent. Those of
 `tests/browser/test_transcripts*.py` are in `tests/browser/transcripts`. After a change that is meant,
-`TOOLKIT_TRANSCRIPTS=write python -m pytest tests/browser -k transcripts` writes them, and the difference is read.
+`TOOLKIT_TRANSCRIPTS=write python -m pytest -m slow tests/browser -k transcripts` writes them, and
+the difference is read.
 """
 
 from __future__ import annotations

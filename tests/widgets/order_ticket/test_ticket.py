@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.widgets.page import edit, press
 from toolkit.client.stream.stream import Stream
 from toolkit.environments import MAINNET
 from toolkit.errors import ActionRejected, CheckFailed, LimitReached, OutcomeUnknown, TimedOut, WalletError
@@ -34,17 +35,6 @@ def best(session: Session, symbol: str = "BTCUSDC") -> tuple[Decimal, Decimal]:
     return bid, ask
 
 
-def click(ticket: OrderTicket, do: str, **content: Any) -> None:
-    """Send what the front end sends."""
-    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
-    ticket._handle_msg({"content": {"data": data}, "buffers": []})
-
-
-def edit(ticket: OrderTicket, **state: Any) -> None:
-    """Change traits as the front end does."""
-    ticket._handle_msg({"content": {"data": {"method": "update", "state": state, "buffer_paths": []}}, "buffers": []})
-
-
 def test_an_empty_ticket_says_what_is_needed(session: Session) -> None:
     ticket = session.ticket("BTCUSDC")
     assert [one.message for one in ticket.problems] == ["a quantity is needed", "a price is needed"]
@@ -59,7 +49,7 @@ def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(se
     assert found.message == "price 60000.05 is not a multiple of tickSize 0.1. The nearest is 60000.0 or 60000.1"
     assert found.nearest == ("60000.0", "60000.1")
     assert ticket.price == "60000.05"
-    click(ticket, "take", field="price", label="60000.0")
+    press(ticket, "take", field="price", label="60000.0")
     assert ticket.price == "60000.0"
     assert ticket.valid
 
@@ -93,7 +83,7 @@ BROKEN: list[tuple[dict[str, Any], str, str]] = [
     ({"quantity": "120", "quantity_as": "share"}, "quantity", "share"),
     ({"quantity": "x", "quantity_as": "notional"}, "quantity", "decimal text"),
     ({"order_type": "SCALE", "last_price": "59000", "quantity": "0.003"}, "quantity", "stepSize"),
-    ({"order_type": "TWAP", "duration": "5s", "quantity": "0.1"}, "duration", "minimum"),
+    ({"order_type": "TWAP", "duration": "5s", "count": "11", "quantity": "0.1"}, "duration", "minimum"),
     ({"order_type": "TWAP", "quantity": "90"}, "quantity", "available margin"),
 ]
 """Fields of a ticket, and the field and the rule of its problem."""
@@ -284,7 +274,7 @@ def test_nothing_is_signed_while_typing_and_reviewing(session: Session, signed: 
     ticket = session.ticket("BTCUSDC", price="60000.05", quantity="0.01")
     with pytest.raises(CheckFailed, match="tickSize"):
         ticket.submit()
-    click(ticket, "submit")
+    press(ticket, "submit")
     assert "tickSize" in ticket.problem
     with pytest.raises(LimitReached, match="nothing is under review"):
         ticket.confirm()
@@ -295,7 +285,7 @@ def test_nothing_is_signed_while_typing_and_reviewing(session: Session, signed: 
     ticket.back()
     with pytest.raises(LimitReached, match="nothing is under review"):
         ticket.confirm()
-    click(ticket, "confirm", token=1)
+    press(ticket, "confirm", token=1)
     assert signed == []
     assert session.orders(open=True).empty
 
@@ -319,17 +309,17 @@ def test_an_edit_cancels_the_review(session: Session, signed: list[bytes]) -> No
     edit(ticket, quantity="0.1")
     assert ticket.phase == "edit"
     assert ticket.review is None
-    click(ticket, "confirm", token=1)
+    press(ticket, "confirm", token=1)
     assert signed == []
 
 
 def test_a_second_press_signs_nothing_more(session: Session, signed: list[bytes]) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
-    click(ticket, "submit")
-    click(ticket, "confirm", token=1)
-    click(ticket, "confirm", token=1)
-    click(ticket, "submit")
-    click(ticket, "confirm", token=1)
+    press(ticket, "submit")
+    press(ticket, "confirm", token=1)
+    press(ticket, "confirm", token=1)
+    press(ticket, "submit")
+    press(ticket, "confirm", token=1)
     assert len(signed) == 1
     assert ticket.phase == "review"
 
@@ -411,9 +401,9 @@ def test_mainnet_is_marked_and_asks_for_the_symbol(real: Session, signed: list[b
     for typed in ("", "btcusdc", "ETHUSDC"):
         with pytest.raises(LimitReached, match="real money: type BTCUSDC"):
             ticket.confirm(typed)
-        click(ticket, "confirm", token=1, typed=typed)
+        press(ticket, "confirm", token=1, typed=typed)
     assert signed == []
-    click(ticket, "confirm", token=1, typed="BTCUSDC")
+    press(ticket, "confirm", token=1, typed="BTCUSDC")
     assert len(signed) == 1
     assert ticket.status == "REJECTED"
     assert "40204" not in ticket.problem
@@ -436,7 +426,7 @@ def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalV
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     venue.host.core.state.markets[1].paused = True
-    click(ticket, "confirm", token=1)
+    press(ticket, "confirm", token=1)
     assert ticket.status == "REJECTED"
     assert "paused" in ticket.view["following"]["words"]
     assert ticket.phase == "edit"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.widgets.order_ticket.test_ticket import click, problem
+from tests.widgets.order_ticket.test_ticket import problem
+from tests.widgets.page import press
 from toolkit.errors import CheckFailed
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -38,15 +39,15 @@ def test_a_scale_is_one_request_of_orders_that_add_up(session: Session) -> None:
 
 def test_a_share_sets_whole_steps_that_pass(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="50000")
-    click(ticket, "share", percent=100)
+    press(ticket, "share", percent=100)
     assert ticket.valid
     whole = Decimal(ticket.quantity)
-    click(ticket, "share", percent=50)
+    press(ticket, "share", percent=50)
     assert Decimal(ticket.quantity) == session.product("BTCUSDC").round_quantity(whole / 2, "down")
     ticket.quantity = format(whole + session.product("BTCUSDC").step_size, "f")
     assert problem(ticket, "quantity").rule == "available margin"
     empty = session.ticket("BTCUSDC")
-    click(empty, "share", percent=50)
+    press(empty, "share", percent=50)
     assert empty.problem == "a share needs a price and the account's data"
 
 
@@ -54,16 +55,16 @@ def test_a_setting_is_reviewed_and_signed_like_an_order(session: Session) -> Non
     before = len(session.intents())
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
     margin = ticket.preview()["margin"]
-    click(ticket, "leverage", leverage="10")
+    press(ticket, "leverage", leverage="10")
     assert ticket.phase == "review"
     assert ticket.view["review"]["question"] == "Set the leverage of BTCUSDC to 10x"
     assert len(session.intents()) == before
-    click(ticket, "confirm", token=ticket.view["review"]["token"])
+    press(ticket, "confirm", token=ticket.view["review"]["token"])
     ticket.refresh()
     assert ticket.view["leverage"] == "10"
     assert ticket.preview()["margin"] == margin * 2
     assert ticket.status == ""
-    click(ticket, "leverage", leverage="1000")
+    press(ticket, "leverage", leverage="1000")
     assert ticket.phase == "edit"
     assert "leverage" in ticket.problem
 

@@ -13,6 +13,7 @@ import ipywidgets
 import pytest
 
 import toolkit
+from tests.widgets.page import press
 from toolkit.client.orders.delivery import Delivery
 from toolkit.errors import InputError, WalletError
 from toolkit.session import Session
@@ -43,12 +44,6 @@ def panels(session: Session, venue: LocalVenue) -> list[Any]:
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
     return [make(session) for make in MAKERS.values()]
-
-
-def press(panel: Panel, do: str, **content: Any) -> None:
-    """Send what a button sends."""
-    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
-    panel._handle_msg({"content": {"data": data}, "buffers": []})
 
 
 def test_a_panel_has_data_at_once_and_is_not_locked_and_prints_nothing(

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.widgets.page import press
 from toolkit.errors import CheckFailed, InputError
 from toolkit.session import Session
-
-from .test_panels import press
 
 
 @pytest.mark.parametrize(("price", "quantity"), [("nonsense", "1"), ("50000", ""), ("50000", "x"), ("50000", "0")])
