@@ -137,6 +137,7 @@ def test_the_asynchronous_stream_has_the_methods_of_the_stream(name: str) -> Non
 
 @pytest.mark.timeout(300)
 @pytest.mark.slow
+@pytest.mark.slow
 def test_mypy_passes_what_is_right_and_refuses_what_is_not(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
