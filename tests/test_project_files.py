@@ -34,6 +34,7 @@ def read(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_each_file_has_the_form_that_the_host_reads(schema: str) -> None:
     files = SCHEMAS[schema]
