@@ -13,7 +13,7 @@ from toolkit.session import Session
 from toolkit.widgets import Blotter
 from toolkit.widgets.base_panel import static_view, watch
 from toolkit.widgets.base_panel.panel import REFRESHER, stale_reason
-from toolkit.widgets.panels import blotter
+from toolkit.widgets.panels import blotter, leaderboard, permission_table
 
 D = Decimal
 WHEN = pd.Timestamp("2026-03-04T05:06:07Z")
@@ -212,6 +212,40 @@ def test_the_exits_of_a_position_are_its_waiting_triggers() -> None:
     assert blotter.exits_of("BTCUSDC", rows) == {"take_profit": ("4", "70000"), "stop_loss": ("9", "55000.0")}
 
 
+def test_a_student_is_this_row() -> None:
+    row = {"rank": 1, "name": "Ann", "equity": 10_500.5, "return": -0.05, "drawdown": 0.125, "fees": 1.25, "trades": 3,
+           "left_out": 0}  # fmt: skip
+    assert leaderboard._row(row) == {
+        "id": "Ann", "name": "Ann", "rank": "1", "equity": "10,500.50", "return": "▼ 5.00 %", "drawdown": "12.50 %",
+        "fees": "1.25", "trades": "3", "left_out": "0.00",
+    }  # fmt: skip
+
+
+def test_the_text_of_a_leaderboard_has_the_first_three() -> None:
+    board: Any = SimpleNamespace(view={"rows": [{"name": one, "return": f"▲ {one}"} for one in "ABCD"]})
+    assert leaderboard.Leaderboard._lines(board) == ("4 students: A ▲ A, B ▲ B, C ▲ C",)
+
+
+def test_a_permission_is_this_row() -> None:
+    row = {
+        "kind": "agent", "name": "bot", "address": "0xABCdef1234567890", "of": None, "may": "trade", "until": WHEN,
+        "max_fee_rate": float("nan"), "status": "ACTIVE",
+    }  # fmt: skip
+    shown = {
+        "kind": "agent", "name": "bot", "address": "0xABCd…7890", "full": "0xABCdef1234567890", "of": "",
+        "may": "trade", "until": "2026-03-04 05:06", "cap": "", "own": True, "revocable": True,
+    }  # fmt: skip
+    own = "0xabcdef1234567890"
+    assert permission_table._row(row, own) == shown
+    assert permission_table._row(row, "")["own"] is False
+    builder = {"kind": "builder", "name": "", "of": "0x1111222233334444", "until": pd.NaT, "max_fee_rate": 0.0005}
+    assert permission_table._row({**row, **builder}, own) == {
+        **shown, "kind": "builder", "name": "–", "of": "0x1111…4444", "until": "until revoked", "cap": "0.05 %",
+    }  # fmt: skip
+    for changed in ({"kind": "vault"}, {"status": "EXPIRED"}, {"until": None, "status": "REVOKED"}):
+        assert permission_table._row({**row, **changed}, own)["revocable"] is False
+
+
 # news
 
 
@@ -228,6 +262,22 @@ def test_news_of_a_product_end_its_reviews_and_of_an_order_those_of_the_order(
     assert news.ends("ETHUSDC", {"9"}) is True
     assert news.ends("ETHUSDC", {"8"}) is False
     assert news.line() == ["05:06:07", kind, "words"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "whence"),
+    [(None, "elsewhere or by the venue"), ("", "elsewhere or by the venue"),
+     ("cancelled by its owner", "elsewhere"), ("no margin", "by the venue (no margin)")],
+)  # fmt: skip
+def test_a_cancellation_says_whence_it_came(reason: str | None, whence: str) -> None:
+    assert watch._whence(reason) == whence
+
+
+def test_what_was_traded_is_said_with_its_side_and_price() -> None:
+    row = {"side": "BUY_CLOSE_HEDGE", "symbol": "BTCUSDC"}
+    assert watch._traded(row, D("0.50"), D("60000.0")) == "buy 0.5 BTCUSDC at 60,000.0"
+    assert watch._traded({**row, "side": "SELL"}, D(2), D(0)) == "sell 2 BTCUSDC"
+    assert [watch._ms(one) for one in (WHEN, None, pd.NaT)] == [1_772_600_767_000, None, None]
 
 
 @pytest.mark.parametrize(
