@@ -13,6 +13,11 @@ import pytest
 os.environ.pop("TQDM_DISABLE", None)
 import tqdm.auto  # noqa: F401
 
+collect_ignore_glob = ["notebooks/solutions/*"]
+"""Their cells are those of the lessons and an answer: they run as programs, in tests/notebooks/test_runs.py."""
+SLOW_LESSONS = {"09", *map(str, range(11, 25))} - {"12", "14"}
+"""Numbers of the lessons whose outputs are compared in the slow part: most of the time of all is theirs."""
+
 # Some tests run a second time, with a settlement delay ("1s").
 _DELAY = os.environ.get("TOOLKIT_TEST_SETTLE_DELAY")
 _GIVEN = {"settle_delay": _DELAY} if _DELAY else {}
@@ -26,6 +31,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     cores = os.cpu_count()
     return cores + 1 if cores and "not slow" in config.option.markexpr else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cells of slow lessons."""
+    for item in items:
+        if item.path.suffix == ".ipynb" and item.path.name[:2] in SLOW_LESSONS:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,6 +1,8 @@
 """What people write without looking, and what they get: `python -m tests.calls` writes tests/calls.md again.
 
-`asked` has questions of research and trading, `mistaken` calls with words, units and habits of other libraries.
+The page has the calls, which are invented: questions of research and trading, and mistakes with words, units and habits
+of other libraries. A call is added as a line of its own there, and gets its answer below it. One session answers the
+calls of a section in turn.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
+from contextlib import ExitStack
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,12 +20,11 @@ import numpy as np
 import pandas as pd
 
 import toolkit
-from tests.asked import QUESTIONS
-from tests.mistaken import MISTAKES
 from toolkit import orders, report, research
 from toolkit.errors import DataWarning
 
 PAGE = Path(__file__).with_name("calls.md")
+CALL = re.compile(r"- `(.*)`\s*")
 NAMES = {
     **{"toolkit": toolkit, "orders": orders, "research": research, "report": report},
     **{"pd": pd, "np": np, "timedelta": timedelta, "Decimal": Decimal},
@@ -49,18 +51,20 @@ def answer(session: toolkit.Session, folder: Path, call: str) -> str:
 
 
 def page() -> str:
-    """Return the page: every call with its answer."""
-    lines = ["# Calls as people write them, and their answers", "", "Written by `python -m tests.calls`.", ""]
-    for title, sections in (("Questions", QUESTIONS), ("Mistakes", MISTAKES)):
-        lines += [f"## {title}", ""]
-        for name, calls in sections.items():
-            lines += [f"### {name}", ""]
-            with toolkit.connect(clock="manual", seed=5) as session, tempfile.TemporaryDirectory() as folder:
-                for call in calls.strip().splitlines():
-                    text = re.sub(r"0x[0-9a-f]{8}…", "0x…", answer(session, Path(folder), call))
-                    lines += [f"- `{call}`  ", f"  {re.sub(r'clOrdId [0-9]+', 'clOrdId …', text)}"]
-            lines.append("")
-    return "\n".join(lines)
+    """Return the page with today's answers: headings and calls stay as they are."""
+    lines: list[str] = []
+    with ExitStack() as stack:
+        for line in PAGE.read_text(encoding="utf-8").splitlines():
+            if line.startswith("### "):
+                stack.close()
+                session = stack.enter_context(toolkit.connect(clock="manual", seed=5))
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            if call := CALL.fullmatch(line):
+                text = re.sub(r"0x[0-9a-f]{8}…", "0x…", answer(session, folder, call[1]))
+                lines += [f"- `{call[1]}`  ", f"  {re.sub(r'clOrdId [0-9]+', 'clOrdId …', text)}"]
+            elif not line.startswith("  "):
+                lines.append(line)
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ printed as `place: kind: text`.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import sys
@@ -171,31 +172,45 @@ def of_docstring(text: str) -> Iterator[str]:
             yield plain("\n".join(block))
 
 
-def of_module(tree: ast.Module, kind: str) -> Iterator[str]:
-    """Yield the docstrings of a module, or its messages: literals of at least four words."""
-    documented = set()
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for one in body if isinstance(body, list) else ():
+def of_module(tree: ast.Module) -> dict[str, list[str]]:
+    """Return the docstrings of a module, and its messages: literals of at least four words."""
+    strings = list(_documentation(tree))
+    documented = set(map(id, strings))
+    return {
+        "docstrings": [part for one in strings for part in of_docstring(str(one.value))],
+        "messages": [part for text in _literals(tree, documented) for part in _message(text)],
+    }
+
+
+def _documentation(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the strings that stand alone among statements. Expressions, most of a tree, are not walked."""
+    blocks: list[ast.AST] = [tree]
+    while blocks:
+        block = blocks.pop()
+        for one in (one for name in ("body", "orelse", "handlers", "finalbody") for one in getattr(block, name, ())):
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
-                documented.add(id(one.value))
-                if kind == "docstrings":
-                    yield from of_docstring(one.value.value)
-    if kind == "messages":
-        yield from _messages(tree, documented)
+                yield one.value
+            elif hasattr(one, "body"):
+                blocks.append(one)
 
 
-def _messages(node: ast.AST, documented: set[int]) -> Iterator[str]:
-    if isinstance(node, ast.JoinedStr):
-        literal = [str(part.value) if isinstance(part, ast.Constant) else "Code" for part in node.values]
-        yield from _message("".join(literal))
-        for part in node.values:
-            yield from _messages(part, documented) if isinstance(part, ast.FormattedValue) else ()
-        return
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-        yield from _message(node.value)
-    for child in ast.iter_child_nodes(node):
-        yield from _messages(child, documented)
+def _literals(tree: ast.Module, documented: set[int]) -> Iterator[str]:
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "Code" for part in node.values)
+            nodes += [part for part in node.values if isinstance(part, ast.FormattedValue)]
+        elif not isinstance(node, ast.Constant):
+            nodes += ast.iter_child_nodes(node)
+        elif isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+@functools.cache
+def _module(path: Path) -> dict[str, list[str]]:
+    """Return what `of_module` does; two groups have the same files, which are parsed once."""
+    return of_module(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def _message(text: str) -> Iterator[str]:
@@ -221,15 +236,17 @@ def files(group: str) -> Iterable[Path]:
 
 def count(path: Path, group: str) -> Counts:
     """Return the counts of one file."""
-    text = path.read_text(encoding="utf-8")
     counts = Counts()
+    texts: Iterable[str]
     if path.suffix == ".py":
-        texts = of_module(ast.parse(text), group)
+        texts = _module(path)[group]
     elif path.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        cells = [
+            cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "markdown"
+        ]
         texts = (part for cell in cells for part in of_markdown("".join(cell["source"])))
     else:
-        texts = of_markdown(text)
+        texts = of_markdown(path.read_text(encoding="utf-8"))
     for part in texts:
         counts.add(part)
     return counts

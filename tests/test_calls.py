@@ -21,13 +21,8 @@ def test_the_page_of_calls_shows_what_they_answer_today() -> None:
     assert calls.page().splitlines() == page, "read the difference, then write the page: python -m tests.calls"
 
 
-def test_the_page_has_each_call_once() -> None:
-    asked, mistaken = (
-        [call for part in sections.values() for call in part.strip().splitlines()]
-        for sections in (calls.QUESTIONS, calls.MISTAKES)
-    )
-    assert [call for call, _ in written("Questions")] == asked
-    assert [call for call, _ in written("Mistakes")] == mistaken
+def test_the_page_has_each_mistake_once_and_no_fewer_calls_than_it_had() -> None:
+    asked, mistaken = ([call for call, _ in written(title)] for title in ("Questions", "Mistakes"))
     assert len(set(mistaken)) == len(mistaken) >= 4 * 76
     assert len(asked) >= 4 * 57 - 20
 

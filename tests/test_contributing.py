@@ -52,6 +52,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return folder, tests
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_recipes_end_with_the_tests_that_they_add(copy: tuple[Path, list[str]]) -> None:
     folder, tests = copy
@@ -62,7 +63,7 @@ def test_the_recipes_end_with_the_tests_that_they_add(copy: tuple[Path, list[str
     recipes.run("python -m pytest -q -n 0 -p no:cacheprovider tests/test_surface.py tests/test_architecture.py", folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1_800)
 def test_after_the_recipes_their_own_commands_and_all_quick_tests_are_green(copy: tuple[Path, list[str]]) -> None:
     folder, tests = copy

@@ -1,29 +1,20 @@
 """Every install command that a reader or a user meets names this project, and extras that it has.
 
-The commands are collected from the pages, the notebooks, the sources and the workflows, and each is run by pip for a
-bare virtual environment. The only index that pip has there is a folder with the wheel that was just built, so no other
-project is found. What the project depends on is left out: the README's test command and .ci/matrix install it.
+The commands are collected from the pages, the notebooks, the sources and the workflows. What they name is looked up in
+pyproject.toml: .ci/matrix installs the wheel with its extras.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.metadata
 import json
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sysconfig
 import tomllib
-import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pip
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -187,76 +178,3 @@ def test_messages_take_their_command_from_one_place() -> None:
 def test_each_package_is_named_with_an_extra_that_brings_it() -> None:
     for package, (extra, _) in EXTRAS.items():
         assert package in {Requirement(line).name for line in OPTIONAL[extra]}, package
-
-
-def furnish(place: Path) -> None:
-    """Copy what builds the project into a bare environment, so that no command has to install it again."""
-    for name in needed_to_build():
-        for file in importlib.metadata.files(name) or []:
-            if ".." not in file.parts and ".dist-info" not in file.parts[0] and file.suffix != ".pyc":
-                (place / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(str(file.locate()), place / file)
-
-
-def needed_to_build() -> set[str]:
-    """Return the names of what builds the project, and of what that needs."""
-    waiting, seen = [Requirement(line) for line in PROJECT["build-system"]["requires"]], set()
-    while waiting:
-        requirement = waiting.pop()
-        if (name := canonicalize_name(requirement.name)) not in seen:
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                seen.add(name)
-                waiting += map(Requirement, importlib.metadata.requires(name) or [])
-    return seen
-
-
-DRIVER = """
-import importlib.util, json, sys
-
-# The pip that runs the tests, without the packages that are installed with it.
-place, lines = json.loads(sys.stdin.read())
-spec = importlib.util.spec_from_file_location("pip", f"{place}/__init__.py", submodule_search_locations=[place])
-sys.modules["pip"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sys.modules["pip"])
-from pip._internal.cli.main import main
-
-for line in lines:
-    print("exit", main(line), *line, flush=True)
-"""
-
-
-def test_each_command_resolves_to_the_wheel_that_was_built(tmp_path: Path) -> None:
-    (wheel,) = map(Path, WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"]))
-    venv.create(tmp_path / "bare")
-    (python,) = (path for path in (tmp_path / "bare").glob("*/python*") if path.stem == "python")
-    furnish(Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "bare")})))
-    ours = [words for words in COMMANDS if any(word.startswith((".", DISTRIBUTION)) for word in words)]
-    lines = []
-    only = [
-        "--dry-run",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "--find-links",
-        str(wheel.parent),
-    ]
-    for number, words in enumerate([*ours, ("toolkit",)]):
-        named = [word.replace(WHEEL, wheel.as_uri()) for word in words]
-        lines.append(["install", *only, "--report", str(tmp_path / f"{number}.json"), *named])
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
-    done = subprocess.run(
-        [python, "-c", DRIVER], input=json.dumps([pip.__path__[0], lines]), capture_output=True, text=True, cwd=ROOT,
-        env={**clean, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, timeout=110,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert re.findall(r"^exit (\d)", done.stdout, re.M) == ["0"] * len(ours) + ["1"], said
-    assert "No matching distribution found for toolkit\n" in said
-    for number, words in enumerate(ours):
-        (found,) = json.loads((tmp_path / f"{number}.json").read_text(encoding="utf-8"))["install"]
-        place = ROOT.as_uri() if words[0].startswith((".", "-e")) else wheel.as_uri()
-        assert (found["metadata"]["name"], found["download_info"]["url"]) == (DISTRIBUTION, place), words
-        extras = set(found.get("requested_extras", ()))
-        assert extras <= set(found["metadata"]["provides_extra"])
-        assert extras == set(re.findall(r"\w+", "".join(re.findall(r"\[.*\]", words[-1])))), words
-        print(" ".join(words), "→", place.rpartition("/")[2], sorted(extras))

@@ -87,17 +87,27 @@ WITHOUT = {
 """What somebody does on a plain installation → what is said."""
 
 
-@pytest.mark.parametrize("use", WITHOUT)
-def test_what_needs_an_extra_says_which_and_the_rest_works_without(use: str, tmp_path: Path) -> None:
-    words = WITHOUT[use].format(**{extra: install_line(extra) for extra in ("notebook", "keyring")})
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what each use says, as one process tries them in turn."""
+    folder, mark = tmp_path_factory.mktemp("bare"), "=====\n"
+    (folder / "there.parquet").write_bytes(b"PAR1")
     missing = {"matplotlib", "ipywidgets", "anywidget", "IPython", "pyarrow", "keyring", "dask", "jupyterlab"}
-    (tmp_path / "there.parquet").write_bytes(b"PAR1")
-    start = LEFT_OUT.replace("{names}", repr(missing)) + "import toolkit\ns = toolkit.connect(clock='manual')\n"
+    blocks = [LEFT_OUT.replace("{names}", repr(missing)), "import toolkit\ns = toolkit.connect(clock='manual')\n"]
+    for use in WITHOUT:
+        blocks.append(f"try:\n    {use}\nexcept Exception as error:\n    print(error)\nprint({mark!r}, end='')\n")
     ended = subprocess.run(
-        [sys.executable, "-c", start + use], capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}, timeout=100,
+        [sys.executable, "-u", "-c", "".join(blocks)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}, timeout=100,
     )  # fmt: skip
-    assert words in ended.stdout + ended.stderr
+    *texts, rest = ended.stdout.split(mark)
+    assert rest == "", ended.stdout
+    return dict(zip(WITHOUT, texts, strict=True))
+
+
+@pytest.mark.parametrize("use", WITHOUT)
+def test_what_needs_an_extra_says_which_and_the_rest_works_without(use: str, said: dict[str, str]) -> None:
+    assert WITHOUT[use].format(**{extra: install_line(extra) for extra in ("notebook", "keyring")}) in said[use]
 
 
 def test_each_threat_in_the_security_page_has_a_test_that_exists() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -30,41 +28,13 @@ SCHEMAS = {
     "vendor.dependabot": [GITHUB / "dependabot.yml"],
 }
 
-TEXT = {"type": "string", "minLength": 1}
-CONTAINER = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name", "image", "postCreateCommand"],
-    "properties": {
-        "name": TEXT,
-        "image": {"type": "string", "pattern": r"^[\w.-]+(/[\w.-]+)+:[\w.-]+$"},
-        "features": {"type": "object", "propertyNames": {"pattern": r"^[\w./-]+:[\d.]+$"}},
-        "postCreateCommand": TEXT,
-        "forwardPorts": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
-        "customizations": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "vscode": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {
-                        "extensions": {"type": "array", "items": {"type": "string", "pattern": r"^[\w-]+\.[\w-]+$"}},
-                        "settings": {"type": "object"},
-                    },
-                }
-            },
-        },
-    },
-}
-"""What a development container's settings may hold, of those that this project uses."""
-
 
 def read(path: Path) -> Any:
     """Return the content of a YAML file; `on` stays a word."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_each_file_has_the_form_that_the_host_reads(schema: str) -> None:
     files = SCHEMAS[schema]
@@ -72,12 +42,6 @@ def test_each_file_has_the_form_that_the_host_reads(schema: str) -> None:
     line = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, files)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_development_container_has_its_form() -> None:
-    jsonschema.validate(
-        json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8")), CONTAINER
-    )
 
 
 def test_the_hooks_have_their_form_and_their_programs_are_installed() -> None:
@@ -147,6 +111,7 @@ def test_{name}():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the checks of a change run on Linux")
 @pytest.mark.parametrize(("holds", "code"), [(True, 0), (False, 1)])
 def test_a_lost_race_is_repeated_alone_and_a_broken_promise_fails(tmp_path: Path, holds: bool, code: int) -> None:

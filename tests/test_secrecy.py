@@ -120,7 +120,11 @@ def said(function: Callable[..., Any], arguments: dict[str, Any]) -> tuple[str, 
     return "\n".join(texts), error
 
 
-@pytest.mark.parametrize("form", range(len(FORMS)), ids=["0x", "bare", "bytes", "integer"])
+@pytest.mark.parametrize(
+    "form",
+    [0, *(pytest.param(form, marks=pytest.mark.slow) for form in (1, 2, 3))],
+    ids=["0x", "bare", "bytes", "integer"],
+)
 def test_no_public_callable_repeats_a_key_that_is_pasted_into_any_parameter(
     form: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

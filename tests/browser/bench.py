@@ -2,7 +2,8 @@
 
 A test writes a transcript: the whole panel once, then what each step changed in it and what it sent. Those of
 `tests/browser/test_transcripts*.py` are in `tests/browser/transcripts`. After a change that is meant,
-`TOOLKIT_TRANSCRIPTS=write python -m pytest tests/browser -k transcripts` writes them, and the difference is read.
+`TOOLKIT_TRANSCRIPTS=write python -m pytest -m slow tests/browser -k transcripts` writes them, and
+the difference is read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
-import pytest
 
 from toolkit.widgets import Candles
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 HERE = Path(__file__).parent
 PAGE = (HERE / "bench.html").read_text(encoding="utf-8")
@@ -147,14 +147,3 @@ class Bench:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert text.split("\n") == path.read_text(encoding="utf-8").split("\n")
-
-
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Page:
-    """One tab, in a time zone of its own: what a page shows in local time does not depend on the machine."""
-    return browser.new_context(timezone_id="Asia/Tokyo").new_page()
-
-
-@pytest.fixture
-def bench(page: Page) -> Bench:
-    return Bench(page)

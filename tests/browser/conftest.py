@@ -1,4 +1,7 @@
-"""Debian's chromium through Playwright; without it these tests are skipped, but never in CI."""
+"""Debian's chromium through Playwright; without it these tests are skipped, but never in CI.
+
+The default run has only the smoke part, whose file is named in `SMOKE`: all others here are slow.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,25 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from toolkit.testing import session, venue  # fixtures
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page
 
+    from tests.browser.bench import Bench
+    from tests.browser.host import Host
+
+__all__ = ["session", "venue"]
+
+Open = Callable[..., "Page"]
+
+# Before the widgets are imported, which read their front end then; so fixtures import what imports widgets.
 if os.environ.get("TOOLKIT_TEST_MISTAKE"):  # planted by tests/mutation/javascript.py
     from toolkit.widgets.base_panel import panel
 
@@ -27,6 +40,7 @@ LINES = os.environ.get("TOOLKIT_TEST_LINES")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WAIT_SECONDS = float(os.environ.get("TOOLKIT_TEST_WAIT", "30"))
 HERE = Path(__file__).parent
+SMOKE = "test_smoke.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
+            if item.path.name != SMOKE:
+                item.add_marker(pytest.mark.slow)
 
 
 def chromium() -> str:
@@ -47,9 +63,10 @@ def chromium() -> str:
     pytest.skip(message)
 
 
-@pytest.fixture(scope="module")
+# Not of the whole run: while Playwright is open its thread has a running event loop, which other tests may not have.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A headless chromium for the tests of one module."""
+    """A headless chromium for the tests of this folder."""
     path = chromium()
     from playwright.sync_api import sync_playwright
 
@@ -59,10 +76,13 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def tab(browser: Browser) -> Page:
-    """The tab of one module: to start one takes longer than most tests do on its page."""
-    return browser.new_context().new_page()
+    """The tab of all tests: to start one takes longer than most tests do on its page.
+
+    It has a time zone of its own: what a page shows in local time does not depend on the machine.
+    """
+    return browser.new_context(timezone_id="Asia/Tokyo").new_page()
 
 
 def run_lines(page: Page, profiler: CDPSession) -> list[str]:
@@ -121,3 +141,33 @@ def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
     tab.remove_listener("pageerror", failed)
     tab.remove_listener("console", wrote)
     assert not wrong
+
+
+@pytest.fixture
+def bench(page: Page) -> Bench:
+    """A page for one panel with a fixed state, and its transcript."""
+    from tests.browser.bench import Bench
+
+    return Bench(page)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """A page for the widgets that the test makes."""
+    from tests.browser.host import hosting
+
+    with hosting() as made:
+        yield made
+
+
+@pytest.fixture
+def show(host: Host, page: Page) -> Open:
+    """Open the page with these widgets."""
+
+    def opened(*widgets: Any, theme: str = "light") -> Page:
+        host.show(*widgets)
+        page.goto(f"{host.url}?theme={theme}")
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    return opened

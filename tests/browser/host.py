@@ -18,11 +18,14 @@ from comm.base_comm import BaseComm
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from toolkit import widgets
 from toolkit.client.io.flow import wall_ms
 from toolkit.widgets.base_panel import panel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, LocatorAssertions, Page
+
+    from toolkit.session import Session
 
 PAGE = Path(__file__).with_name("host.html")
 WAIT_SECONDS = float(os.environ.get("TOOLKIT_TEST_WAIT", "30"))
@@ -117,6 +120,20 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
 
 def _reference(value: Any) -> str:
     return f"IPY_MODEL_{value.model_id}" if isinstance(value, ipywidgets.Widget) else str(value)
+
+
+def every_panel(session: Session) -> list[Any]:
+    """Return each panel of one product and of one account, the ticket first."""
+    symbol = "BTCUSDC"
+    market = [widgets.Header, widgets.Candles, widgets.OrderBook, widgets.Depth, widgets.Trades, widgets.Funding]
+    account = [widgets.Blotter, widgets.Account, widgets.LiquidationMap, widgets.Permissions]
+    ticket = session.ticket(symbol, price="62000", quantity="0.01")
+    return [ticket, *(kind(session, symbol) for kind in market), *(kind(session) for kind in account)]
+
+
+def panel_of(page: Page, title: str) -> Locator:
+    """Return the panel with this title."""
+    return page.get_by_role("region", name=title, exact=False)
 
 
 def until(page: Page, holds: Callable[[], bool]) -> None:

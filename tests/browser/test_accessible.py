@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import toolkit
+from tests.browser.conftest import Open
 from tests.browser.host import until
-from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["host", "session", "show", "venue"]
 
 FOCUSED = "document.activeElement === document.body ? 'body' : document.activeElement.textContent"
 
@@ -55,24 +54,6 @@ def test_axe_finds_nothing(themed: Open, session: Session, venue: LocalVenue) ->
     dashboard.ticket.submit()
     page.get_by_role("button", name="Sign and buy").and_(page.locator("[aria-disabled=false]")).wait_for()
     page.get_by_text("What will be signed").click()
-    assert violations(page) == []
-
-
-@pytest.mark.slow
-def test_axe_finds_nothing_in_any_kind_of_order(themed: Open, session: Session) -> None:
-    session.buy("BTCUSDC", "0.05")
-    session.twap("BTCUSDC", "BUY", "0.03", "20m", slices=11)
-    fields = {"order_type": "TWAP", "quantity": "0.05", "duration": "soon"}
-    ticket, blotter = session.ticket("BTCUSDC", **fields), toolkit.widgets.Blotter(session)
-    page = themed(ticket, blotter, toolkit.widgets.Funding(session, "BTCUSDC"), toolkit.widgets.LiquidationMap(session))
-    page.get_by_text("is not a span of time").wait_for()
-    assert violations(page) == []
-    for kind, label in (("STOP", "Trigger at (USDC)"), ("SCALE", "First price (USDC)")):
-        ticket.order_type = kind
-        page.get_by_label(label).wait_for()
-        assert violations(page) == []
-    page.get_by_role("button", name="Edit the BTCUSDC position").click()
-    page.get_by_label("Quantity to close").wait_for()
     assert violations(page) == []
 
 
@@ -117,17 +98,6 @@ def test_the_focus_follows_the_order_and_never_falls_to_the_page(show: Open, ses
     sign.click()
     page.get_by_text("rests in the book").first.wait_for()
     page.wait_for_function(f"({FOCUSED}).includes('rests in the book')")
-
-
-def test_the_focus_stays_in_the_table_when_its_row_goes(show: Open, session: Session) -> None:
-    for price in ("50000", "50001"):
-        session.buy("BTCUSDC", "0.01", price=price)
-    page = show(toolkit.widgets.Blotter(session))
-    for left in (1, 0):
-        page.get_by_role("button", name="Cancel order").first.click()
-        page.locator(".tk-armed").click()
-        page.wait_for_function(f"document.querySelectorAll('td.tk-act').length === {left}")
-        page.wait_for_function(f"({FOCUSED}) !== 'body'")
 
 
 def test_enter_right_after_typing_reviews_what_was_typed(show: Open, session: Session) -> None:

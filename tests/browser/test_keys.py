@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import toolkit
-from tests.browser.host import until
-from tests.browser.test_widgets import Open, host, session, show, venue
+from tests.browser.conftest import Open
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["host", "session", "show", "venue"]
 
 SHORTCUTS = [
     *"abcdfhijklmnoprtuvxyz0123456", *"ABCDFHIJKLMOPRVXYZ", "ArrowUp", "ArrowDown", "ArrowLeft",
@@ -39,52 +37,6 @@ def full(show: Open, session: Session, venue: LocalVenue) -> Page:
     page.get_by_role("button", name="Close the BTCUSDC position").wait_for()
     page.get_by_role("button", name="Edit the BTCUSDC position").click()
     return page
-
-
-def test_no_key_pressed_in_a_panel_reaches_the_notebook_except_to_save(full: Page) -> None:
-    full.evaluate("window.shortcuts = []")
-    tried = full.evaluate(
-        """(keys) => {
-          const all = FOCUSABLE;
-          const modifiers = [{}, { ctrlKey: true }, { shiftKey: true }, { altKey: true }];
-          for (const one of all) for (const key of keys) for (const held of modifiers) {
-            if (!one.isConnected || one.matches('input') && key === 'Enter') continue;
-            one.dispatchEvent(new KeyboardEvent('keydown', { key, ...held, bubbles: true, cancelable: true }));
-          }
-          return all.length;
-        }""".replace("FOCUSABLE", FOCUSABLE),
-        SHORTCUTS,
-    )
-    assert tried > 60
-    assert full.evaluate("window.shortcuts") == []
-    for held in ("Control", "Meta"):
-        full.get_by_role("button", name="bid").first.focus()
-        full.evaluate("window.shortcuts = []")
-        full.keyboard.press(f"{held}+s")
-        assert full.evaluate("window.shortcuts.filter((key) => key === 's')") == ["s", "s"]
-
-
-@pytest.mark.parametrize(
-    ("label", "key", "field", "value"),
-    [
-        ("▲ Buy", "ArrowRight", "side", "SELL"),
-        ("Limit", "ArrowDown", "order_type", "MARKET"),
-        ("Time in force", "ArrowDown", "tif", "GTC"),
-        ("Unit of quantity", "ArrowDown", "quantity_as", "notional"),
-        ("Share of what is available, in percent", "ArrowRight", "quantity", "0."),
-        ("Reduce only", " ", "reduce_only", True),
-    ],
-)
-def test_arrow_keys_change_the_control_that_has_the_focus(
-    show: Open, session: Session, label: str, key: str, field: str, value: Any
-) -> None:
-    ticket = session.ticket("BTCUSDC", price="50000")
-    page = show(ticket)
-    page.locator(".tk-status", has_text="live").wait_for()
-    page.get_by_label(label, exact=True).focus()
-    page.keyboard.press(key)
-    until(page, lambda: str(getattr(ticket, field)).startswith(str(value)))
-    assert page.evaluate("window.shortcuts") == []
 
 
 def stops(page: Page) -> list[str]:
@@ -115,28 +67,6 @@ def test_each_table_and_group_of_buttons_is_one_tab_stop(show: Open, session: Se
     assert max(page.evaluate(lists)) == 1
     # None is in front of what stands before it.
     assert page.evaluate("Math.max(...[...document.querySelectorAll('.tk *')].map((one) => one.tabIndex))") == 0
-
-
-def test_arrow_keys_lead_through_a_table_and_the_last_place_is_kept(show: Open, session: Session) -> None:
-    for price in ("50000", "50001"):
-        session.buy("BTCUSDC", "0.01", price=price)
-    page = show(toolkit.widgets.Blotter(session))
-    focused = "document.activeElement.ariaLabel || document.activeElement.textContent"
-    page.get_by_role("button", name="Cancel order").first.wait_for()
-    page.get_by_role("button", name="Amend order").first.focus()
-    first = page.evaluate(focused)
-    for key, words in (("ArrowRight", "Cancel order"), ("ArrowDown", "Cancel order"), ("ArrowLeft", "Amend order")):
-        page.keyboard.press(key)
-        assert words in page.evaluate(focused)
-    assert page.evaluate(focused) != first
-    for key in ("ArrowUp", "ArrowUp", "Home"):
-        page.keyboard.press(key)
-    assert page.evaluate(focused) == "Product"
-    page.keyboard.press("End")
-    kept = page.evaluate(focused)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")
-    assert page.evaluate(focused) == kept
 
 
 def test_whatever_has_the_focus_has_a_visible_ring(full: Page) -> None:

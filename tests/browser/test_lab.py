@@ -10,6 +10,7 @@ import pytest
 from tests.browser.host import expect, until
 from tests.browser.lab import lab, notebook, voila
 from tests.browser.test_keys import FOCUSABLE, SHORTCUTS
+from tests.browser.test_layout import widths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -139,7 +140,6 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.slow
 def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_path: Path) -> None:
     blotter = (
         'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = toolkit.widgets.Blotter(session)\nwidget'
@@ -168,7 +168,6 @@ def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_
         context.close()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("app", ["notebook", "voila"])
 def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_path: Path, app: str) -> None:
@@ -190,4 +189,36 @@ def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_
             _press_the_hosts_shortcuts(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 1500
         assert not wrong
+        context.close()
+
+
+CONTAINERS = """
+import ipywidgets as w
+import toolkit
+session = toolkit.connect(clock="manual")
+session.venue.advance("30m")
+made = lambda: session.ticket("BTCUSDC")
+out = w.Output()
+with out:
+    display(made())
+grid = w.GridBox([made(), made()], layout=w.Layout(grid_template_columns="1fr 1fr"))
+tabs, folds = w.Tab([made()], titles=["one"]), w.Accordion([made()], titles=["one"], selected_index=0)
+column = w.VBox([made()], layout=w.Layout(width="500px"))
+w.VBox([w.HBox([made(), made()]), grid, tabs, folds, out, column, session.dashboard("BTCUSDC")])
+"""
+
+
+@pytest.mark.timeout(180)
+def test_in_jupyterlab_every_container_gives_its_panels_room(browser: Browser, tmp_path: Path) -> None:
+    notebook(tmp_path / "first.ipynb", CONTAINERS.strip())
+    with lab(tmp_path) as address:
+        context = browser.new_context(viewport={"width": 1500, "height": 1000})
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address.format(name="first.ipynb"))
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        _run_first_cell(page)
+        page.get_by_role("region", name="Positions and orders").wait_for()
+        assert len(found := widths(page)) == 15
+        assert min(found) >= 240
         context.close()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import pytest
 
 import toolkit
-from tests.browser.lab import lab, notebook
-from tests.browser.test_lab import _run_first_cell
-from tests.browser.test_widgets import Open, host, session, show, venue
+from tests.browser.conftest import Open
+from tests.browser.host import every_panel
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base_panel.panel import pictures
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
-__all__ = ["host", "session", "show", "venue"]
 
 LEAST = 240
 CUT = """[...document.querySelectorAll('.tk-head, .tk-truth, .tk-quote, .tk-radios label, .tk-go, dt, dd')]
@@ -37,16 +33,7 @@ def widths(page: Page) -> list[float]:
     return [box["width"] for one in shown.all() if (box := one.bounding_box()) is not None]
 
 
-def every_panel(session: Session) -> list[Any]:
-    widgets, symbol = toolkit.widgets, "BTCUSDC"
-    of_market = [kind(session, symbol) for kind in (widgets.OrderBook, widgets.Trades, widgets.Depth, widgets.Candles)]
-    of_account = [
-        kind(session) for kind in (widgets.Account, widgets.Blotter, widgets.LiquidationMap, widgets.Permissions)
-    ]
-    return [session.ticket(symbol), widgets.Funding(session, symbol), *of_market, *of_account]
-
-
-@pytest.mark.parametrize("width", [1400, 500, 390, 320])
+@pytest.mark.parametrize("width", [1400, 320])
 def test_every_panel_has_the_width_of_a_narrow_page(
     show: Open, page: Page, session: Session, venue: LocalVenue, width: int
 ) -> None:
@@ -80,12 +67,6 @@ def test_one_screen_shows_chart_book_ticket_and_blotter(show: Open, page: Page, 
     assert last["y"] <= 900
 
 
-def test_a_saved_box_keeps_the_pictures_of_its_panels(session: Session) -> None:
-    inner = ipywidgets.VBox([session.ticket("BTCUSDC"), ipywidgets.Button()])
-    assert str(pictures(ipywidgets.HBox([inner, session.dashboard("BTCUSDC")]))).count("as of 2026-01-01") == 8
-    assert pictures(ipywidgets.VBox([ipywidgets.Button()])) is None
-
-
 CELL = """
 import ipywidgets as w
 import toolkit
@@ -100,22 +81,6 @@ tabs, folds = w.Tab([made()], titles=["one"]), w.Accordion([made()], titles=["on
 column = w.VBox([made()], layout=w.Layout(width="500px"))
 w.VBox([w.HBox([made(), made()]), grid, tabs, folds, out, column, session.dashboard("BTCUSDC")])
 """
-
-
-@pytest.mark.timeout(180)
-def test_in_jupyterlab_every_container_gives_its_panels_room(browser: Browser, tmp_path: Path) -> None:
-    notebook(tmp_path / "first.ipynb", CELL.strip())
-    with lab(tmp_path) as address:
-        context = browser.new_context(viewport={"width": 1500, "height": 1000})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(address.format(name="first.ipynb"))
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        _run_first_cell(page)
-        page.get_by_role("region", name="Positions and orders").wait_for()
-        assert len(found := widths(page)) == 15
-        assert min(found) >= 240
-        context.close()
 
 
 def test_buttons_on_a_phone_are_large_enough_and_every_form_has_a_name_of_its_own(

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.browser.test_widgets import Open, host, show
+from tests.browser.conftest import Open
 from toolkit.venue.local import LocalVenue
-
-__all__ = ["host", "show"]
 
 SPEED = 20
 QUIET_MS = 10_000

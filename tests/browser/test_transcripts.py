@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.bench import BEAT, NOW_MS, Bench, bench, tab
+from tests.browser.bench import BEAT, NOW_MS, Bench
 from tests.browser.states import AGENT, BOOK, BUILDER, NEWS, OTHER
 from toolkit import widgets
-
-__all__ = ["bench", "tab"]
 
 
 def trades(bench: Bench, **state: Any) -> None:

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser.bench import NOW_MS, Bench, bench, tab
+from tests.browser.bench import NOW_MS, Bench
 from tests.browser.states import BLOTTER, EVENT, FUNDING, NEWS, ORDER, PARENT, POSITION, SIGN, STATE
 from tests.browser.test_transcripts import trades
 from toolkit import widgets
-
-__all__ = ["bench", "tab"]
 
 
 def blotter(bench: Bench, part: str = ".tk-body", **state: Any) -> None:

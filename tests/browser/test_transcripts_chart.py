@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.bench import BEAT, Bench, bench, tab
+from tests.browser.bench import BEAT, Bench
 from tests.browser.states import BOOK, CANDLES, CHART, DRAFT, FILLS, HISTORY, LINES, SIGN, START, STATE, TICKET
 from toolkit import widgets
-
-__all__ = ["bench", "tab"]
 
 
 def chart(bench: Bench, part: str = ".tk-body > *", **state: Any) -> None:

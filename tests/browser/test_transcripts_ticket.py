@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.bench import BEAT, NOW_MS, Bench, bench, tab
+from tests.browser.bench import BEAT, NOW_MS, Bench
 from tests.browser.states import DRAFT, FOLLOWED, FORM, PRICE, QUANTITY, REDUCE, SIGN, TICKET, TIF
 from toolkit import widgets
-
-__all__ = ["bench", "tab"]
 
 
 def ticket(bench: Bench, part: str = ".tk-body", **state: Any) -> None:

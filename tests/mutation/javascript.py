@@ -31,21 +31,21 @@ SECONDS = 900
 MOST_TESTS = 30
 """Tests of one mistake. A line of the shared code is run by nearly all: the first ones are those of its file."""
 TESTS = {
-    "common.js": ("page_states", "mistakes", "keys", "truth", "silence", "accessible", "widgets", "blotter"),
-    "review.js": ("mistakes", "accessible", "widgets", "silence", "blotter", "chart"),
-    "table.js": ("mistakes", "blotter", "keys", "layout"),
-    "ticket.js": ("page_states", "mistakes", "widgets", "accessible", "truth", "keys"),
-    "fields.js": ("widgets", "keys", "truth", "mistakes", "accessible"),
-    "book.js": ("mistakes", "widgets", "keys", "layout"),
-    "blotter.js": ("blotter", "mistakes", "keys", "widgets", "truth"),
-    "candles.js": ("chart_drawn", "chart_trading", "chart", "mistakes", "keys", "layout"),
-    "chart_colors.js": ("chart_drawn", "chart", "widgets"),
+    "common.js": ("keys", "truth", "silence", "accessible", "widgets", "blotter"),
+    "review.js": ("accessible", "widgets", "silence", "blotter", "chart"),
+    "table.js": ("blotter", "keys", "layout"),
+    "ticket.js": ("widgets", "accessible", "truth", "keys"),
+    "fields.js": ("widgets", "keys", "truth", "accessible"),
+    "book.js": ("widgets", "keys", "layout"),
+    "blotter.js": ("blotter", "keys", "widgets", "truth"),
+    "candles.js": ("chart", "keys", "layout"),
+    "chart_colors.js": ("chart", "widgets"),
     "dashboard.js": ("widgets", "truth", "layout"),
     "depth.js": ("blotter", "widgets", "layout"),
     "header.js": ("header", "layout"),
     "leaderboard.js": ("served",),
     "permissions.js": ("silence", "accessible", "widgets"),
-    "sheet.js": ("mistakes", "blotter", "widgets", "layout"),
+    "sheet.js": ("blotter", "widgets", "layout"),
     "trades.js": ("widgets", "truth", "layout"),
 }
 """File → the files of tests/browser that notice its mistakes after the transcripts, those that look the most first."""
@@ -119,7 +119,8 @@ def record() -> int:
     """Run the tests in the browser, those in JupyterLab apart, and note the lines that each of them runs."""
     LINES.parent.mkdir(exist_ok=True)
     LINES.unlink(missing_ok=True)
-    line = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-k", "not jupyterlab and not soak", "tests/browser"]
+    words = ("-q", "-n", "0", "-m", "", "-k", "not jupyterlab and not soak", "tests/browser")
+    line = [sys.executable, "-m", "pytest", *words]
     return subprocess.run(line, cwd=ROOT, env={**os.environ, "TOOLKIT_TEST_LINES": str(LINES)}, check=False).returncode
 
 
@@ -139,7 +140,7 @@ def failing_test(mistake: Mistake | None, tests: Sequence[str]) -> str | None:
     """Return the first of these tests that fails with a mistake planted, "" when all pass, None when they take long."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
         json.dump(None if mistake is None else [mistake.old, mistake.new], file)
-    options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--timeout", "60", "-k", "not jupyterlab")
+    options = ("-q", "-x", "-n", "0", "-m", "", "-p", "no:cacheprovider", "--timeout", "60", "-k", "not jupyterlab")
     line = [sys.executable, "-m", "pytest", *options, *tests]
     environment = {**os.environ, "TOOLKIT_TEST_MISTAKE": file.name, "TOOLKIT_TEST_WAIT": "8"}
     try:

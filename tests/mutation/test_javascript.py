@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.mutation.javascript import OF_ANY, TESTS, WIDGETS, Mistake, every_mistake, mistakes, noticed
+from tests.mutation.rooms import ROOT
+
+TRANSCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/browser/test_transcripts*.py"))
 
 SURVIVORS = {
     "a quote on a market order": ("order_ticket/ticket.js", "disabled = !form().picksPrice || ", "disabled = "),
@@ -24,13 +27,13 @@ SURVIVORS = {
 def test_a_mistake_that_survived_everything_is_noticed(name: str) -> None:
     file, old, new = SURVIVORS[name]
     assert (WIDGETS / file).read_text(encoding="utf-8").count(old) == 1
-    assert noticed(Mistake(file, 0, old, new), ("tests/browser/test_mistakes.py",))
+    assert noticed(Mistake(file, 0, old, new), TRANSCRIPTS)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_without_a_mistake_nothing_is_noticed() -> None:
-    assert noticed(None, ("tests/browser/test_mistakes.py",)) is False
+    assert noticed(None, TRANSCRIPTS) is False
 
 
 def test_every_front_end_has_tests_and_mistakes_of_each_kind() -> None:

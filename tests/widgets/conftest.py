@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ipywidgets import Widget
 
+import toolkit
 from toolkit.protocol import signing
 from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
@@ -23,6 +24,26 @@ def venue() -> Iterator[LocalVenue]:
     """A local venue with a manual clock."""
     with LocalVenue(clock="manual") as made:
         yield made
+
+
+@pytest.fixture
+def thin() -> Iterator[Session]:
+    """A session at a venue where only its own orders trade: bids of 59,990 and 2,999, asks of 60,010 and 3,001."""
+    with (
+        LocalVenue(clock="manual", market=None, balance="10000", start="2026-01-01T00:00:00Z") as venue,
+        toolkit.connect(venue=venue) as made,
+    ):
+        for symbol, mark, bid, ask in (("BTCUSDC", "60000", "59990", "60010"), ("ETHUSDC", "3000", "2999", "3001")):
+            venue.control.set_oracle(symbol, mark)
+            venue.control.add_liquidity(symbol, "BUY", bid, "5")
+            venue.control.add_liquidity(symbol, "SELL", ask, "5")
+        yield made
+
+
+def passes(session: Session, span: str) -> None:
+    """Let time pass at the venue of a session."""
+    assert session.venue is not None
+    session.venue.advance(span)
 
 
 @pytest.fixture

@@ -1,27 +1,20 @@
-"""Bounds of what panels watch: how much news is kept, when an agent may sign, when the venue counts as silent."""
+"""Bounds of what panels show: the meter of an account, the orders over time, and a panel that was replaced."""
 
 from __future__ import annotations
 
-import sys
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import toolkit
 from toolkit.session import Session
 from toolkit.widgets import Account
-from toolkit.widgets.base_panel import panel as panel_module
-from toolkit.widgets.base_panel import watch
-from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Refresher
+from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels import blotter as blotters
-from toolkit.widgets.panels.account_sheets import stress_rows
 
 D = Decimal
-WHEN = pd.Timestamp("2026-03-04T05:06:07.891Z")
-WHEN_MS = 1_772_600_767_891
 
 
 @pytest.fixture
@@ -30,220 +23,6 @@ def panel(session: Session) -> Account:
     made = Account(session)
     REFRESHER.remove(made)
     return made
-
-
-def update(kind: str, *items: dict[str, Any]) -> Any:
-    return SimpleNamespace(kind=kind, items=items)
-
-
-def test_the_latest_50_news_are_kept_with_the_time_of_their_row_or_of_the_session(panel: Account) -> None:
-    followed = panel._watch
-    for number in range(60):
-        followed._say("paused", "BTCUSDC", str(number))
-    assert [one.text for one in followed.news] == [str(number) for number in range(10, 60)]
-    followed._say("filled", "ETHUSDC", "words", {"time": WHEN, "order_id": 9})
-    assert followed.news[-1] == watch.News(WHEN_MS, "filled", "ETHUSDC", "words", "9")
-    assert followed.news[-2][:1] + followed.news[-2][4:] == (panel._session._runtime.now(), "")
-    assert followed.beat()["news"] == [["05:06:07", "filled", "words"]]
-
-
-def test_only_what_happens_while_a_panel_is_open_is_news(panel: Account) -> None:
-    followed = panel._watch
-    base = {"time": WHEN, "symbol": "BTCUSDC", "side": "SELL", "quantity": D("0.50"), "price": D(60_000), "order_id": 9}
-    order = {**base, "status": "FILLED", "type": "LIMIT", "reason": None}
-    cases: list[tuple[Any, dict[str, Any], str]] = [
-        (followed._on_orders, order, "order 9 filled: sell 0.5 BTCUSDC at 60,000"),
-        (
-            followed._on_orders, {**order, "status": "CANCELED", "reason": "no margin"},
-            "order 9 cancelled by the venue (no margin): sell 0.5 BTCUSDC at 60,000",
-        ),
-        (followed._on_funding, {**base, "amount": D("-1.50025")}, "funding BTCUSDC: −1.5002 USDC"),
-        (
-            followed._on_fills, {**base, "type": "ADL", "exec_id": 5, "realized_pnl": D("12.5")},
-            "adl: sell 0.5 BTCUSDC at 60,000, +12.50 USDC",
-        ),
-        (
-            followed._on_fills, {**base, "type": "LIQUIDATION", "exec_id": 6, "realized_pnl": None},
-            "liquidation: sell 0.5 BTCUSDC at 60,000",
-        ),
-    ]  # fmt: skip
-    for call, item, text in cases:
-        before = list(followed.news)
-        call(update("snapshot", item))
-        assert followed.news == before
-        call(update("incremental", item))
-        assert [one.text for one in followed.news[len(before) :]] == [text]
-    count = len(followed.news)
-    followed._on_fills(update("incremental", {**base, "type": "MARKET", "exec_id": 7, "realized_pnl": D(1)}))
-    for status, kind in (("NEW", "LIMIT"), ("FILLED", "LIQUIDATION"), ("CANCELED", "ADL")):
-        followed._on_orders(update("incremental", {**order, "status": status, "type": kind}))
-    assert len(followed.news) == count
-    assert followed.results == {}
-
-
-@pytest.mark.parametrize(("side", "sign"), [("BUY", 1), ("SELL", -1)])
-def test_a_forced_fill_realises_the_difference_to_the_entry(panel: Account, side: str, sign: int) -> None:
-    followed = panel._watch
-    followed._entries["BTCUSDC"] = D(61_000)
-    fill = {"time": WHEN, "symbol": "BTCUSDC", "side": side, "quantity": D("0.5"), "price": D(60_000), "order_id": 9}
-    followed._on_fills(update("incremental", {**fill, "type": "LIQUIDATION", "exec_id": 6, "realized_pnl": None}))
-    assert followed.results == {6: sign * D(500)}
-    verb, amount = ("buy", "+500.00") if sign > 0 else ("sell", "−500.00")
-    assert followed.news[-1].text == f"liquidation: {verb} 0.5 BTCUSDC at 60,000, {amount} USDC"
-
-
-def test_an_approval_of_an_agent_is_read_again_when_it_happens(panel: Account) -> None:
-    followed = panel._watch
-    for kind, named, read in (
-        ("incremental", {"kind": "approveAgent", "event": None}, True),
-        ("incremental", {"kind": "batch", "event": [{"actionType": "approveAgent"}]}, True),
-        ("incremental", {"kind": "other", "event": [{"actionType": "other"}]}, False),
-        ("snapshot", {"kind": "approveAgent", "event": None}, False),
-    ):
-        followed._read_at = 7.0
-        followed._on_events(update(kind, named))
-        assert followed._read_at == (0.0 if read else 7.0)
-
-
-def test_an_agent_may_sign_while_one_of_its_approvals_lasts(panel: Account, session: Session) -> None:
-    followed, now = panel._watch, session._runtime.now()
-    assert session.wallet is not None
-    agent = str(session.wallet.agent)
-    name = f"agent {agent[:6]}…{agent[-4:]}"
-    text = pd.Timestamp(now + 60_000, unit="ms").strftime("%Y-%m-%d %H:%M")
-    for approvals, words in (
-        (None, name), ([(True, None, None)], name), ([(True, now + 60_000, None)], f"{name} until {text}"),
-        ([(True, now + 60_000, None), (True, now + 1, None), (False, now + 10**9, 5)], f"{name} until {text}"),
-        ([(True, now + 60_000, None), (True, None, None)], name),
-    ):  # fmt: skip
-        followed._approvals = approvals
-        assert (followed.agent_trouble(), followed.agent) == ("", words)
-    advice = "Approve it with session.exchange.approve_agent, or connect again"
-    followed._approvals = []
-    assert followed.agent_trouble() == f"{name} is not approved. {advice}"
-    followed._approvals = [(True, now, None), (False, WHEN_MS + 10**9, WHEN_MS - 10**9)]
-    later = max(now, WHEN_MS - 10**9)
-    lost = pd.Timestamp(later // 1000, unit="s").strftime("%Y-%m-%d %H:%M:%S")
-    assert followed.agent_trouble() == f"{name} lost its approval at {lost} UTC. {advice}"
-    assert followed.agent == f"{name} may not sign"
-
-
-def test_nothing_may_be_signed_after_2_s_of_silence(panel: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    followed = panel._watch
-    monkeypatch.setattr(type(followed), "_age_ms", lambda _: 1_999)
-    assert followed.silence() == ""
-    monkeypatch.setattr(type(followed), "_age_ms", lambda _: 2_000)
-    assert followed.silence() == "nothing has come from the venue for 2 s"
-
-
-def test_the_age_of_the_last_message_counts_on_after_a_lost_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, health = [100.0], SimpleNamespace(age_ms=None)
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    followed: Any = object.__new__(watch.SessionWatch)
-    followed._session, followed._heard = SimpleNamespace(stream=SimpleNamespace(health=health)), None
-    assert followed._age_ms() == 0
-    health.age_ms = 500
-    assert followed._age_ms() == 500
-    health.age_ms = None
-    clock[0] = 103.0
-    assert followed._age_ms() == 3_500
-
-
-# the kernel's loop and the refresher
-
-
-class Loop:
-    """An event loop that runs its callbacks when the test says so."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Any] = []
-
-    def is_closed(self) -> bool:
-        return False
-
-    def call_soon_threadsafe(self, call: Any) -> None:
-        self.waiting.append(call)
-
-
-def test_a_kernel_is_busy_after_3_s_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [10.0]
-    monkeypatch.setattr(panel_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    kernel, loop = KernelLoop(), Loop()
-    assert kernel.busy_seconds() == 0.0
-    kernel._loop = loop  # type: ignore[assignment]
-    assert (kernel.busy_seconds(), len(loop.waiting)) == (0.0, 1)
-    for now, busy in ((12.9, 0.0), (13.0, 3.0), (15.0, 5.0)):
-        clock[0] = now
-        assert (kernel.busy_seconds(), len(loop.waiting)) == (busy, 1)
-    loop.waiting.pop()()
-    assert (kernel.busy_seconds(), len(loop.waiting)) == (0.0, 1)
-    loop.is_closed = lambda: True  # type: ignore[method-assign]
-    clock[0] = 99.0
-    assert kernel.busy_seconds() == 0.0
-
-
-def test_outside_of_a_kernel_nothing_is_ever_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (None, SimpleNamespace(get_ipython=lambda: None), SimpleNamespace(get_ipython=lambda: object())):
-        if module is None:
-            monkeypatch.delitem(sys.modules, "IPython", raising=False)
-        else:
-            monkeypatch.setitem(sys.modules, "IPython", module)
-        kernel = KernelLoop()
-        kernel.attach()
-        assert kernel._loop is None
-
-
-def test_a_request_brings_the_next_refresh_forward_and_never_delays_it() -> None:
-    refresher, panel = Refresher(interval=1.0, heartbeat=60.0), object()
-    refresher._thread = SimpleNamespace()  # type: ignore[assignment]  # as if it ran
-    refresher.add(panel)
-    due = refresher._due[panel]
-    refresher._last[panel] = 50.0
-    refresher._due[panel] = 110.0
-    refresher.request(panel)
-    assert refresher._due[panel] == 51.0
-    refresher._last[panel] = 90.0
-    refresher.request(panel)
-    assert refresher._due[panel] == 51.0
-    refresher.add(panel)
-    assert (refresher._due[panel], due > 0) == (51.0, True)
-    refresher._thread = None
-    refresher.remove(panel)
-    assert (refresher._due, refresher._last) == ({}, {})
-
-
-# the account
-
-
-def position(**changes: Any) -> dict[str, Any]:
-    row = {
-        "symbol": "BTCUSDC", "margin_mode": "CROSS", "mark_price": D(60_000), "assigned_margin": None,
-        "long_size": D(1), "long_entry_value": D(50_000), "short_size": D(0), "short_entry_value": D(0),
-        "unrealized_pnl": D(10_000), "notional": D(60_000), "size": D(1),
-    }  # fmt: skip
-    return {**row, **changes}
-
-
-def test_a_move_of_all_prices_leaves_isolated_positions_out(session: Session) -> None:
-    products = session._product_table()
-    isolated = position(symbol="ETHUSDC", margin_mode="ISOLATED", assigned_margin=D(500), mark_price=D(3_000),
-                        long_entry_value=D(2_900), unrealized_pnl=D(100), notional=D(3_000))  # fmt: skip
-    wallet = {"equity": D(7_600)}
-    rows = stress_rows([position(), isolated], products, wallet)
-    # Equity without the isolated 500 + 100 is 7,000. Each percent moves it by 600. 1.25 % of the value is maintained.
-    assert rows[4:7] == [
-        ["▼ 5 %", "4,000.00", "712.50", "17.8 %", ""], ["▲ 5 %", "10,000.00", "787.50", "7.9 %", ""],
-        ["▲ 10 %", "13,000.00", "825.00", "6.3 %", ""],
-    ]  # fmt: skip
-    assert rows[3] == ["▼ 10 %", "1,000.00", "675.00", "67.5 %", ""]
-    assert rows[2] == ["▼ 20 %", "−5,000.00", "600.00", "–", "✖ liquidated"]
-    short = position(long_size=D(0), short_size=D(-1), long_entry_value=D(0), short_entry_value=D(-50_000),
-                     size=D(-1), unrealized_pnl=D(-10_000))  # fmt: skip
-    rows = stress_rows([short], products, {"equity": D("3787.5")})
-    assert rows[5] == ["▲ 5 %", "787.50", "787.50", "100.0 %", "✖ liquidated"]
-    assert rows[4] == ["▼ 5 %", "6,787.50", "712.50", "10.5 %", ""]
-    assert stress_rows([short], products, {}) == stress_rows([isolated], products, wallet) == []
-    assert stress_rows([position(mark_price=None)], products, wallet) == []
 
 
 @pytest.mark.parametrize(
@@ -283,13 +62,6 @@ def test_the_meter_of_the_account_is_from_0_to_1(
     assert view["note"].split(" · ")[2:] == ([note] if note else [])
     assert view["danger"] is bool(note)
     assert [row[1] for row in view["rows"]] == rows
-
-
-def test_a_panel_is_loaded_once_all_that_it_needs_has_had_data(panel: Account) -> None:
-    lives = [SimpleNamespace(age_ms=age, stale=stale) for age, stale in ((None, True), (None, False), (5, True))]
-    for needed, loaded in (([], True), ([0], False), ([1, 2], True), ([1, 0], False), ([0, 2], False)):
-        whole: Any = SimpleNamespace(_needed=[lives[at] for at in needed])
-        assert type(panel).loaded.fget(whole) is loaded  # type: ignore[attr-defined]
 
 
 def test_open_parent_orders_and_the_last_five_that_ended_are_shown_newest_first_and_read_once_a_second(

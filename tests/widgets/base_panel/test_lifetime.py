@@ -23,6 +23,10 @@ names = sorted(one.name for one in threading.enumerate() if one.name.startswith(
 print(*names, len(toolkit.widgets.OrderTicket.open_panels))"""
 
 
+kernels = pytest.mark.slow
+"""Each of these starts kernels of its own."""
+
+
 def say(panel: OrderBook, what: str) -> None:
     panel._on_message(panel, {"do": what}, [])
 
@@ -53,29 +57,26 @@ def run(*cells: str) -> list[str]:
     return printed
 
 
+@kernels
 def test_nine_runs_of_a_cell_leave_one_session_and_one_ticket() -> None:
     printed = run(CONNECT, OURS, *[CONNECT] * 8, OURS)
     assert printed[1] == printed[-1] == "toolkit-feed toolkit-venue-ticker toolkit-widgets 1"
 
 
-@pytest.mark.parametrize(
-    ("keep", "closed"),
-    [
-        ("kept = session", False),
-        ("kept = [session]", False),
-        ("kept = session, 1", False),
-        ("import weakref\nkept = weakref.ref(session)", True),
-    ],
-)
-def test_a_session_that_another_name_has_stays(keep: str, closed: bool) -> None:
-    connect = "import toolkit\nsession = toolkit.connect(clock='manual')"
-    look = "\n".join(
-        ["found = kept() if callable(kept) else kept if not isinstance(kept, (list, tuple)) else kept[0]",
-         "print(found is None or found._delivery.closed)"]
-    )  # fmt: skip
-    assert run(connect, keep, connect, look)[-1] == str(closed)
+@kernels
+def test_a_session_that_another_name_has_stays() -> None:
+    connect = "import toolkit, weakref\nsession = toolkit.connect(clock='manual')"
+    look = "print(found._delivery.closed if (found := {}) is not None else True)"
+    for keep, found, closed in (
+        ("kept = session", "kept", False),
+        ("kept = [session]", "kept[0]", False),
+        ("kept = session, 1", "kept[0]", False),
+        ("kept = weakref.ref(session)", "kept()", True),
+    ):
+        assert run(connect, keep, connect, look.format(found))[-1] == str(closed), keep
 
 
+@kernels
 def test_a_session_of_another_cell_stays() -> None:
     first = "import toolkit\nsession = toolkit.connect(clock='manual')\nticket = session.ticket('BTCUSDC')"
     second = "session = toolkit.connect(clock='manual', seed=2)"
@@ -87,6 +88,7 @@ SESSION = "import ipywidgets, toolkit\nsession = toolkit.connect(clock='manual')
 BOX = "ipywidgets.HBox([session.ticket('BTCUSDC'), ipywidgets.VBox([session.ticket('ETHUSDC')])])"
 
 
+@kernels
 def test_panels_of_a_cell_that_is_run_again_stop_unless_a_name_has_them() -> None:
     pages = "globals().get('pages', {})"
     cells = {
@@ -102,6 +104,7 @@ def test_panels_of_a_cell_that_is_run_again_stop_unless_a_name_has_them() -> Non
     assert [int(one) for one in printed[4::4]] == list(itertools.accumulate(cells.values()))
 
 
+@kernels
 def test_a_panel_of_a_cell_that_was_run_again_stops_with_its_last_view() -> None:
     """It is still shown elsewhere, as in an output view of JupyterLab."""
     panels = "list(toolkit.widgets.OrderTicket.open_panels)"

@@ -13,18 +13,13 @@ import ipywidgets
 import pytest
 
 import toolkit
+from tests.widgets.page import press
 from toolkit.client.io.flow import wall_ms
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
 from toolkit.widgets.base_panel import panel as panel_module
-from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Panel, Refresher, pictures
-
-
-def press(panel: Panel, do: str, **content: Any) -> None:
-    """Send what a button sends."""
-    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
-    panel._handle_msg({"content": {"data": data}, "buffers": []})
+from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Refresher, pictures
 
 
 def test_a_hundred_updates_make_few_refreshes() -> None:

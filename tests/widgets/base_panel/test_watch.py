@@ -12,7 +12,6 @@ import pytest
 import toolkit
 from toolkit.errors import TransportError
 from toolkit.session import Session
-from toolkit.venue.local import LocalVenue
 from toolkit.widgets import Account, OrderBook
 from toolkit.widgets.base_panel import watch
 from toolkit.widgets.base_panel.panel import REFRESHER, Panel
@@ -160,16 +159,6 @@ def test_the_beat_has_the_sessions_time_the_agent_and_the_last_news(
     assert followed.agent.startswith(f"agent {agent[:6]}…{agent[-4:]}")
 
 
-@pytest.mark.parametrize("side", ["buy", "sell"])
-def test_the_entry_of_a_position_is_its_value_per_unit(venue: LocalVenue, session: Session, side: str) -> None:
-    panel = Account(session)
-    REFRESHER.remove(panel)
-    getattr(session, side)(BTC, "0.5")
-    panel._watch.refresh()
-    position = session.positions(exact=True).loc[BTC]
-    assert panel._watch._entries == {BTC: pytest.approx(position["entry_price"])}
-
-
 @pytest.mark.parametrize(
     ("side", "forced", "given", "entry", "result", "said"),
     [
@@ -200,6 +189,29 @@ def test_a_forced_fill_is_said_and_realises_the_way_from_the_entry_where_the_fee
     assert [one.text for one in followed.news] == words
 
 
-def test_without_a_key_there_is_no_agent_to_be_in_trouble(session: Session) -> None:
-    followed = bare(session=SimpleNamespace(wallet=None, _runtime=session._runtime), approvals=[])
-    assert (followed.agent_trouble(), followed.agent) == ("", "no agent")
+WHEN_MS = 1_772_600_767_891
+
+
+def test_an_agent_may_sign_while_one_of_its_approvals_lasts(session: Session) -> None:
+    panel = Account(session)
+    REFRESHER.remove(panel)
+    followed, now = panel._watch, session.clock.now_ms()
+    assert session.wallet is not None
+    agent = str(session.wallet.agent)
+    name = f"agent {agent[:6]}…{agent[-4:]}"
+    text = pd.Timestamp(now + 60_000, unit="ms").strftime("%Y-%m-%d %H:%M")
+    for approvals, words in (
+        (None, name), ([(True, None, None)], name), ([(True, now + 60_000, None)], f"{name} until {text}"),
+        ([(True, now + 60_000, None), (True, now + 1, None), (False, now + 10**9, 5)], f"{name} until {text}"),
+        ([(True, now + 60_000, None), (True, None, None)], name),
+    ):  # fmt: skip
+        followed._approvals = approvals
+        assert (followed.agent_trouble(), followed.agent) == ("", words)
+    advice = "Approve it with session.exchange.approve_agent, or connect again"
+    followed._approvals = []
+    assert followed.agent_trouble() == f"{name} is not approved. {advice}"
+    followed._approvals = [(True, now, None), (False, WHEN_MS + 10**9, WHEN_MS - 10**9)]
+    later = max(now, WHEN_MS - 10**9)
+    lost = pd.Timestamp(later // 1000, unit="s").strftime("%Y-%m-%d %H:%M:%S")
+    assert followed.agent_trouble() == f"{name} lost its approval at {lost} UTC. {advice}"
+    assert followed.agent == f"{name} may not sign"

@@ -53,10 +53,3 @@ def test_an_isolated_position_that_has_lost_can_grow(venue: LocalVenue) -> None:
         trade(session, side="BUY", order_type="MARKET", quantity="1")
         move(venue, "59990")
         assert trade(session, side="BUY", order_type="MARKET", quantity="0.5") == Decimal("1.5")
-
-
-def test_slippage_has_an_upper_bound_only(venue: LocalVenue) -> None:
-    with toolkit.connect(venue=venue) as session:
-        ticket = session.ticket("BTCUSDC", side="BUY", order_type="MARKET", quantity="0.1", slippage="0.0501")
-        assert [(one.field, one.rule) for one in ticket.problems] == [("slippage", "maxSlippagePct")]
-        assert trade(session, side="BUY", order_type="MARKET", quantity="0.1", slippage="0.002") == Decimal("0.1")

@@ -118,8 +118,11 @@ def test_the_position_after_an_order_is_the_one_of_its_single_lots(hedge: bool, 
         before, after, entry, realized = plain_after(long, short, hedge, draft.sign, reduce_only, D(quantity), price)
         if hedge and reduce_only and abs(before) < D(quantity):
             continue  # more than the leg is refused before
-        found = module._position_after(draft, held, D(quantity), D(quantity) * price)
-        assert (found["before"], found["size"], found["entry"], found["realized"]) == (before, after, entry, realized)
+        level = ((price, D(9)),)
+        given = TicketInputs(draft, BTC, TicketMarket(mark=price, bids=level, asks=level), held)
+        found = preview_order(given, D(quantity), price)
+        names = ("size_before", "size_after", "entry_after", "realized_pnl")
+        assert [found[name] for name in names] == [before, after, entry, realized]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,11 @@ def test_the_position_after_an_order_is_the_one_of_its_single_lots(hedge: bool, 
     ],
 )  # fmt: skip
 def test_the_effect_of_an_order_is_said_in_words(before: str, after: str, words: str) -> None:
-    assert module._effect(D(before), D(after)) == words
+    change = D(after) - D(before)
+    long, short = max(D(before), D(0)), max(-D(before), D(0))
+    held = Holdings(known=True, long=long, long_value=long * 60_000, short=short, short_value=short * 60_000)
+    given = inputs("LIMIT", held, side="SELL" if change < 0 else "BUY", price="60000")
+    assert preview_order(given, abs(change), D(60_000))["effect"] == words
 
 
 @pytest.mark.parametrize(("side", "sign", "price"), [("BUY", 1, D(60_010)), ("SELL", -1, D(59_990))])

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import toolkit
-from tests.widgets.order_ticket.test_ticket import click
+from tests.widgets.conftest import passes
+from tests.widgets.page import press
 from toolkit.errors import InputError, OutcomeUnknown, TimedOut
 from toolkit.session import Session
-from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
+from toolkit.widgets.order_ticket.order_kinds import KINDS
 
 D = Decimal
 
 
 @pytest.fixture
-def thin() -> Iterator[Session]:
-    """A session at bids of 59,990 and asks of 60,010, whose last price is 60,010."""
-    with (
-        LocalVenue(clock="manual", market=None, balance="10000", start="2026-01-01T00:00:00Z") as venue,
-        toolkit.connect(venue=venue) as session,
-    ):
-        venue.control.set_oracle("BTCUSDC", "60000")
-        venue.control.add_liquidity("BTCUSDC", "BUY", "59990", "5")
-        venue.control.add_liquidity("BTCUSDC", "SELL", "60010", "5")
-        session.buy("BTCUSDC", "0.1")
-        venue.advance("3s")
-        yield session
+def thin(thin: Session) -> Session:
+    """The session with a position, so that the last price is 60,010."""
+    thin.buy("BTCUSDC", "0.1")
+    passes(thin, "3s")
+    return thin
 
 
 def test_the_view_of_a_ticket_is_this(thin: Session) -> None:
@@ -84,7 +76,7 @@ def test_a_button_sets_the_choice_of_its_field_and_place(thin: Session) -> None:
         ({"field": "price", "label": "60000.1", "rule": "tickSize", "place": 2}, "60000.05", "0.0105"),
     ):  # fmt: skip
         ticket = thin.ticket("BTCUSDC", **given)
-        click(ticket, "take", **message)
+        press(ticket, "take", **message)
         assert (ticket.price, ticket.quantity, ticket.problem) == (price, quantity, "")
     with pytest.raises(InputError, match=r"ticket\.problems\[0\]\.choices\[0\]"):
         ticket.take("60000.1")  # type: ignore[arg-type]
@@ -92,7 +84,7 @@ def test_a_button_sets_the_choice_of_its_field_and_place(thin: Session) -> None:
 
 def test_a_press_on_submit_brings_the_last_keys(thin: Session) -> None:
     ticket = thin.ticket("BTCUSDC", price="59000", quantity="0.1")
-    click(ticket, "submit", fields={"quantity": "0.2", "symbol": "ETHUSDC", "phase": "sending"})
+    press(ticket, "submit", fields={"quantity": "0.2", "symbol": "ETHUSDC", "phase": "sending"})
     review = ticket.view["review"]
     assert (ticket.phase, review["question"], review["verb"], review["symbol"]) == (
         "review", "BUY 0.2 BTCUSDC at 59000", "buy", "BTCUSDC",
@@ -111,7 +103,7 @@ def test_a_share_is_from_0_to_100_percent(thin: Session, percent: int, quantity:
     ticket = thin.ticket("BTCUSDC", price="60000", quantity="700", quantity_as="notional")
     # The available 9,696.40 (10,000 less 300.05 of margin, the fee of 3.60 and the loss) buy 3.232 at 20x.
     whole = int(thin.wallet_balances(exact=True)["available"][0] * 20 / 60_000 * 1_000)
-    click(ticket, "share", percent=percent)
+    press(ticket, "share", percent=percent)
     share = min(max(percent, 0), 100)
     assert (ticket.quantity_as, D(ticket.quantity)) == ("base", D(whole * share // 100) / 1000)
     assert D(quantity) <= D(ticket.quantity) <= D(quantity) + D("0.01")
@@ -191,3 +183,14 @@ def test_a_ticket_has_these_defaults_and_takes_no_inexact_number(thin: Session) 
     with pytest.raises(InputError, match=r"has no field .zza., it has side") as raised:
         thin.ticket("BTCUSDC", zzz="1", zza="2")
     assert raised.value.field == "zza"
+
+
+def test_every_field_is_a_trait_of_the_ticket_with_a_label(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC")
+    assert [name for name, _ in ticket.form["kinds"]] == list(KINDS)
+    for name in KINDS:
+        ticket.order_type = name
+        for row in [*ticket.form["rows"], *ticket.form["more"]]:
+            for field in filter(None, row):
+                assert OrderTicket.class_traits()[field["name"]].metadata["sync"]
+                assert field["label"]

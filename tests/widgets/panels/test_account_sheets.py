@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import toolkit
+from tests.widgets.order_ticket.test_effects import PRODUCTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels import account_sheets
-from toolkit.widgets.panels.account_sheets import SHOCKS
+from toolkit.widgets.panels.account_sheets import SHOCKS, stress_rows
+
+D = Decimal
 
 
 def number(text: str) -> Decimal:
     return Decimal(text.split()[0].replace(",", "").replace("−", "-").replace("+", ""))
 
 
-@pytest.mark.parametrize(("trade", "size"), [("buy", "1"), ("sell", "−1")])
-def test_the_next_funding_payment_is_what_the_venue_settles(trade: str, size: str) -> None:
+def test_the_next_funding_payment_is_what_the_venue_settles() -> None:
     with LocalVenue(clock="manual", market=None) as venue, toolkit.connect(venue=venue) as session:
         for side, price in (("BUY", "59990"), ("SELL", "60010")):
             venue.control.add_liquidity("BTCUSDC", side, price, "5")
         venue.control.set_oracle("BTCUSDC", "60000")
-        getattr(session, trade)("BTCUSDC", "1")
+        session.sell("BTCUSDC", "1")
         widget = toolkit.widgets.Funding(session, "BTCUSDC")
         rows = {row[0]: row[1] for row in widget.view["rows"]}
-        assert (rows["Settles in"], rows["Position"]) == ("4:00:00", f"{size} BTC")
+        assert (rows["Settles in"], rows["Position"]) == ("4:00:00", "−1 BTC")
         venue.advance("14399s")
         widget.refresh()
         rows = {row[0]: row[1] for row in widget.view["rows"]}
@@ -62,52 +62,38 @@ def test_the_latest_settlements_and_payments_are_listed_newest_first(monkeypatch
             venue.advance("4h")
 
 
-@pytest.mark.parametrize(("left_out", "rate"), [("funding_rate", "–"), ("mark_price", "0.0100 %")])
-def test_without_a_rate_or_a_mark_price_the_next_payment_is_not_known(
-    session: Session, left_out: str, rate: str
-) -> None:
-    session.buy("BTCUSDC", "0.5")
-    widget: Any = toolkit.widgets.Funding(session, "BTCUSDC")
-    REFRESHER.remove(widget)
-    widget.live = SimpleNamespace(
-        value={"funding_rate": Decimal("0.0001"), "mark_price": Decimal(60_000), left_out: None}
-    )
-    rows = {row[0]: row[1] for row in widget._make_view()["rows"]}
-    assert (rows["Running rate"], rows["Next payment (est.)"]) == (rate, "– USDC")
-
-
-def test_depth_is_the_cumulative_book(session: Session) -> None:
-    widget = toolkit.widgets.Depth(session, "BTCUSDC", levels=20)
-    view, book = widget.view, widget.live
-    assert view["bids"][-1][1] == float(sum(quantity for _, quantity in book.bids(20)))
-    assert view["most"] == max(view["bids"][-1][1], view["asks"][-1][1])
-    places = [at for at, _ in view["bids"][::-1] + view["asks"]]
-    assert places == sorted(places)
-    assert min(places) == 0 or max(places) == 1
-
-
-def test_the_liquidation_map_agrees_with_the_positions(session: Session) -> None:
-    session.buy("BTCUSDC", "1")
-    session.sell("ETHUSDC", "5")
-    widget = toolkit.widgets.LiquidationMap(session)
-    known = session.positions(exact=True)
-    rows = {row[0]: row for row in widget.view["tables"][0]["rows"]}
-    for symbol, row in rows.items():
-        price = known.loc[symbol, "liquidation_price"]
-        assert abs(number(row[3]) / price - 1) < Decimal("0.005")
-    stress = widget.view["tables"][1]["rows"]
-    assert len(stress) == len(SHOCKS)
-    wallet, size = widget._account.wallet.value, known["size"]
-    worst = stress[SHOCKS.index(Decimal("-0.1"))]
-    moved = sum(
-        (size[one["symbol"]] if one["symbol"] == "BTCUSDC" else -abs(size[one["symbol"]])) * one["mark_price"]
-        for one in widget._account.marked_positions(widget._tickers)
-    )
-    assert abs(number(worst[1]) - (wallet["equity"] - moved / 10)) < Decimal("0.01")
-
-
 @pytest.mark.parametrize(("shock", "gone"), [("-0.2", True), ("0.2", False)])
 def test_a_move_that_liquidates_says_so(session: Session, shock: str, gone: bool) -> None:
     session.buy("BTCUSDC", "2.4")
     stress = toolkit.widgets.LiquidationMap(session).view["tables"][1]["rows"]
     assert (stress[SHOCKS.index(Decimal(shock))][4] == "✖ liquidated") is gone
+
+
+def position(**changes: Any) -> dict[str, Any]:
+    row = {
+        "symbol": "BTCUSDC", "margin_mode": "CROSS", "mark_price": D(60_000), "assigned_margin": None,
+        "long_size": D(1), "long_entry_value": D(50_000), "short_size": D(0), "short_entry_value": D(0),
+        "unrealized_pnl": D(10_000), "notional": D(60_000), "size": D(1),
+    }  # fmt: skip
+    return {**row, **changes}
+
+
+def test_a_move_of_all_prices_leaves_isolated_positions_out() -> None:
+    isolated = position(symbol="ETHUSDC", margin_mode="ISOLATED", assigned_margin=D(500), mark_price=D(3_000),
+                        long_entry_value=D(2_900), unrealized_pnl=D(100), notional=D(3_000))  # fmt: skip
+    wallet = {"equity": D(7_600)}
+    rows = stress_rows([position(), isolated], PRODUCTS, wallet)
+    # Equity without the isolated 500 + 100 is 7,000. Each percent moves it by 600. 1.25 % of the value is maintained.
+    assert rows[4:7] == [
+        ["▼ 5 %", "4,000.00", "712.50", "17.8 %", ""], ["▲ 5 %", "10,000.00", "787.50", "7.9 %", ""],
+        ["▲ 10 %", "13,000.00", "825.00", "6.3 %", ""],
+    ]  # fmt: skip
+    assert rows[3] == ["▼ 10 %", "1,000.00", "675.00", "67.5 %", ""]
+    assert rows[2] == ["▼ 20 %", "−5,000.00", "600.00", "–", "✖ liquidated"]
+    short = position(long_size=D(0), short_size=D(-1), long_entry_value=D(0), short_entry_value=D(-50_000),
+                     size=D(-1), unrealized_pnl=D(-10_000))  # fmt: skip
+    rows = stress_rows([short], PRODUCTS, {"equity": D("3787.5")})
+    assert rows[5] == ["▲ 5 %", "787.50", "787.50", "100.0 %", "✖ liquidated"]
+    assert rows[4] == ["▼ 5 %", "6,787.50", "712.50", "10.5 %", ""]
+    assert stress_rows([short], PRODUCTS, {}) == stress_rows([isolated], PRODUCTS, wallet) == []
+    assert stress_rows([position(mark_price=None)], PRODUCTS, wallet) == []

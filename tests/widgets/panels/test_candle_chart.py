@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.widgets.conftest import passes
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -26,25 +27,6 @@ def past() -> Iterator[Session]:
     with LocalVenue(clock="manual", start="2026-01-01T00:00:00Z") as venue, toolkit.connect(venue=venue) as made:
         venue.advance("10m")
         yield made
-
-
-@pytest.fixture
-def thin() -> Iterator[Session]:
-    """A session at a venue where only its own orders trade, at 60,010 and 59,990."""
-    with (
-        LocalVenue(clock="manual", market=None, balance="10000", start="2026-01-01T00:00:00Z") as venue,
-        toolkit.connect(venue=venue) as made,
-    ):
-        for symbol, mark, bid, ask in ((BTC, "60000", "59990", "60010"), (ETH, "3000", "2999", "3001")):
-            venue.control.set_oracle(symbol, mark)
-            venue.control.add_liquidity(symbol, "BUY", bid, "5")
-            venue.control.add_liquidity(symbol, "SELL", ask, "5")
-        yield made
-
-
-def later(session: Session, span: str) -> None:
-    assert session.venue is not None
-    session.venue.advance(span)
 
 
 def rows(chart: Candles) -> list[Any]:
@@ -87,7 +69,7 @@ def test_at_the_first_candle_the_history_is_complete_and_is_not_read_again(
 ) -> None:
     for _ in range(3):
         thin.buy(BTC, "0.01")
-        later(thin, "1m")
+        passes(thin, "1m")
     chart = Candles(thin, BTC)
     assert ([row[0] - START_S for row in rows(chart)], chart.history["complete"]) == ([0, 60, 120], False)
     assert (chart.older(), chart.history["complete"]) == (0, True)
@@ -168,15 +150,15 @@ def test_candles_that_have_closed_are_counted_to_the_history_after_so_many(
 ) -> None:
     monkeypatch.setattr(candle_chart, "FOLD", 3)
     thin.buy(BTC, "0.01")
-    later(thin, "1s")
+    passes(thin, "1s")
     chart = Candles(thin, BTC, indicators=["SMA 2"])
     counts = []
     for number in range(1, 8):
         counts.append((len(chart.history["rows"]), len(chart.view["rows"])))
-        later(thin, "1m")
+        passes(thin, "1m")
         thin.venue.control.set_oracle(BTC, str(60_000 + number))  # type: ignore[union-attr]
         thin.buy(BTC, "0.01")
-        later(thin, "1s")
+        passes(thin, "1s")
         chart.refresh()
     assert counts == [(0, 1), (0, 2), (0, 3), (3, 1), (3, 2), (3, 3), (6, 1)]
     assert [row[0] - START_S for row in rows(chart)] == list(range(0, 480, 60))
@@ -189,9 +171,9 @@ def test_a_chart_that_has_rested_has_the_candles_of_that_time(thin: Session) -> 
     chart = Candles(thin, BTC, indicators=["SMA 2"])
     REFRESHER.remove(chart)  # as after its last view
     for _ in range(9):
-        later(thin, "1m")
+        passes(thin, "1m")
         thin.buy(BTC, "0.01")
-    later(thin, "1s")
+    passes(thin, "1s")
     chart.refresh()
     assert [row[0] - START_S for row in rows(chart)] == list(range(0, 600, 60))
     assert study(chart, "SMA 2") == [None, *[60_010.0] * 9]
@@ -206,7 +188,7 @@ def test_only_orders_and_the_latest_fills_of_the_product_are_drawn(
             thin.buy(symbol, "0.1")
         thin.buy(symbol, "0.1", price=price)
     thin.sell(BTC, "0.2")
-    later(thin, "1s")
+    passes(thin, "1s")
     chart = Candles(thin, ETH)
     assert [one["kind"] for one in chart.view["lines"]] == ["order", "entry"]
     assert [one["shown"] for one in chart.view["lines"]] == ["2,900.00", "3,001.00"]
@@ -230,7 +212,7 @@ def test_a_chart_without_candles_is_empty_and_its_orders_buy(thin: Session, inte
 def test_a_snapshot_has_the_last_six_candles_newest_first(thin: Session) -> None:
     for _ in range(7):
         thin.buy(BTC, "0.01")
-        later(thin, "1m")
+        passes(thin, "1m")
     html = Candles(thin, BTC).snapshot()
     times = [html.find(f"01-01 00:{minute:02}") for minute in range(7)]
     assert times[0] == -1

@@ -13,8 +13,9 @@ import ipywidgets
 import pytest
 
 import toolkit
+from tests.widgets.page import press
 from toolkit.client.orders.delivery import Delivery
-from toolkit.errors import InputError, LimitReached, WalletError
+from toolkit.errors import InputError, WalletError
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -36,34 +37,26 @@ MAKERS: dict[str, Callable[[Session], Any]] = {
 }
 
 
-@pytest.fixture(params=MAKERS)
-def panel(request: pytest.FixtureRequest, session: Session, venue: LocalVenue) -> Any:
-    """Each panel in turn, on a venue where something has happened."""
+@pytest.fixture
+def panels(session: Session, venue: LocalVenue) -> list[Any]:
+    """Each panel, on a venue where something has happened."""
     venue.advance("10m")
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
-    return MAKERS[request.param](session)
-
-
-def press(panel: Panel, do: str, **content: Any) -> None:
-    """Send what a button sends."""
-    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
-    panel._handle_msg({"content": {"data": data}, "buffers": []})
+    return [make(session) for make in MAKERS.values()]
 
 
 def test_a_panel_has_data_at_once_and_is_not_locked_and_prints_nothing(
-    capsys: pytest.CaptureFixture[str], panel: Panel
+    capsys: pytest.CaptureFixture[str], panels: list[Panel]
 ) -> None:
     assert capsys.readouterr() == ("", ""), "neither words nor a bar"
-    assert panel.view
-    assert panel.lock == ""
-    assert panel.problem == ""
-    json.dumps(panel.view)
+    for panel in panels:
+        assert json.dumps(panel.view) != "{}", panel
+        assert (panel.lock, panel.problem) == ("", ""), panel
 
 
-@pytest.mark.parametrize("name", MAKERS)
 def test_the_refreshers_thread_meets_no_panel_that_is_still_being_made(
-    name: str, session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems = []
 
@@ -72,8 +65,9 @@ def test_the_refreshers_thread_meets_no_panel_that_is_still_being_made(
         problems.append(panel.problem)
 
     monkeypatch.setattr(REFRESHER, "add", add)
-    MAKERS[name](session).close()
-    assert problems == [""]
+    for make in MAKERS.values():
+        make(session).close()
+    assert problems == [""] * len(MAKERS)
 
 
 def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None:
@@ -145,16 +139,6 @@ def test_the_blotter_cancels_all_that_is_shown(session: Session) -> None:
     assert session.orders(open=True)["symbol"].tolist() == ["ETHUSDC"]
     toolkit.widgets.Blotter(session).cancel_all()
     assert session.orders(open=True).empty
-
-
-def test_a_locked_blotter_signs_nothing(session: Session, signed: list[bytes]) -> None:
-    session.buy("BTCUSDC", "0.05")
-    widget = toolkit.widgets.Blotter(session)
-    widget.lock = "stale"
-    signed.clear()
-    with pytest.raises(LimitReached, match="locked"):
-        widget.close_position("BTCUSDC")
-    assert signed == []
 
 
 def test_closing_without_a_position_says_so(session: Session) -> None:
@@ -275,15 +259,16 @@ def test_another_product_is_shown_where_no_widget_can_be_opened_in_a_message(
     assert dashboard.ticket.model_id  # it can still be shown on its own
 
 
-def test_closing_ends_everything(panel: Panel) -> None:
-    lives = list(panel._lives)
-    panel.close()
-    panel.close()
-    assert [live.state for live in lives] == ["closed"] * len(lives)
-    assert panel not in Panel.open_panels
+def test_closing_ends_everything(panels: list[Panel]) -> None:
+    for panel in panels:
+        lives = list(panel._lives)
+        panel.close()
+        panel.close()
+        assert [live.state for live in lives] == ["closed"] * len(lives)
+        assert panel not in Panel.open_panels
+        panel.refresh()
+        assert repr(panel)
     assert not REFRESHER.running
-    panel.refresh()
-    assert repr(panel)
 
 
 def test_a_closed_session_stops_its_panels_and_leaves_them_on_the_page(session: Session) -> None:
@@ -296,11 +281,12 @@ def test_a_closed_session_stops_its_panels_and_leaves_them_on_the_page(session: 
     assert not REFRESHER.running
 
 
-def test_a_widget_may_be_displayed_twice(panel: Panel) -> None:
-    first, second = panel._repr_mimebundle_()[0], panel._repr_mimebundle_()[0]
+def test_a_widget_may_be_displayed_twice(panels: list[Panel]) -> None:
     view = "application/vnd.jupyter.widget-view+json"
-    assert first[view]["model_id"] == second[view]["model_id"]
-    assert first == second
+    for panel in panels:
+        first, second = panel._repr_mimebundle_()[0], panel._repr_mimebundle_()[0]
+        assert first[view]["model_id"] == second[view]["model_id"]
+        assert first == second
 
 
 def test_panels_on_a_running_clock_follow_by_themselves() -> None:
@@ -318,23 +304,25 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
         widget.close()
 
 
-def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
-    data, _ = panel._repr_mimebundle_()
-    assert "<script" not in data["text/html"]
-    assert "snapshot. Run the cell" in data["text/html"]
-    assert " at 0x" not in data["text/plain"]
-    assert data["text/plain"] == repr(panel)
-    assert str(panel)
+def test_the_snapshot_is_plain_escaped_and_stable(panels: list[Panel]) -> None:
+    for panel in panels:
+        data, _ = panel._repr_mimebundle_()
+        assert "<script" not in data["text/html"]
+        assert "snapshot. Run the cell" in data["text/html"]
+        assert " at 0x" not in data["text/plain"]
+        assert data["text/plain"] == repr(panel)
+        assert str(panel)
 
 
-def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
-    if isinstance(panel, OrderTicket):
-        panel.submit()
-        panel.confirm()
+def test_no_secret_is_in_any_state(panels: list[Panel]) -> None:
+    ticket = panels[0]
+    assert isinstance(ticket, OrderTicket)
+    ticket.submit()
+    ticket.confirm()
     everything = json.dumps(
         [widget.get_state() for widget in dict(ipywidgets.widgets.widget._instances).values()], default=str
     )
-    everything += json.dumps([panel._repr_mimebundle_(), panel.view], default=str)
+    everything += json.dumps([[panel._repr_mimebundle_(), panel.view] for panel in panels], default=str)
     secrets = [development.account(number).key for number in range(20)]
     assert not [
         secret for secret in secrets if secret.hex() in everything.lower() or str(int.from_bytes(secret)) in everything

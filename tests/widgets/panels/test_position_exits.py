@@ -9,26 +9,9 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.widgets.page import press
 from toolkit.errors import CheckFailed, InputError
 from toolkit.session import Session
-
-from .test_panels import press
-
-
-@pytest.mark.parametrize(("price", "side"), [("50000.04", "BUY"), ("70000.06", "SELL")])
-def test_a_price_of_the_chart_becomes_a_limit_order_in_whole_ticks(
-    session: Session, signed: list[bytes], price: str, side: str
-) -> None:
-    chart = toolkit.widgets.Candles(session, "BTCUSDC")
-    signed.clear()
-    press(chart, "place", price=price, quantity=" 0.01 ")
-    assert signed == []
-    assert chart.review is not None
-    [order] = chart.review.payload["orders"]
-    assert (order["ordSide"], order["ordQty"]) == (side, "0.01")
-    assert Decimal(order["ordPx"]) == round(Decimal(price), 1)
-    chart.confirm()
-    assert session.orders("BTCUSDC", open=True)["side"].tolist() == [side]
 
 
 @pytest.mark.parametrize(("price", "quantity"), [("nonsense", "1"), ("50000", ""), ("50000", "x"), ("50000", "0")])
@@ -52,11 +35,6 @@ def test_an_exit_is_of_the_kind_of_its_side_and_the_other_kind_there_is_refused(
             blotter.set_exit("BTCUSDC", kind, price)
     chart.confirm()
     assert chart.exit_at("60000" if trade == "buy" else "68000").payload["type"] == "replaceOrder"
-
-
-def test_without_a_position_there_is_no_exit(session: Session) -> None:
-    with pytest.raises(InputError, match="no position in BTCUSDC"):
-        toolkit.widgets.Candles(session, "BTCUSDC").exit_at("70000")
 
 
 def test_all_positions_are_closed_by_one_request_after_a_review(session: Session, signed: list[bytes]) -> None:

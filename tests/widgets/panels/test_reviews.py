@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import toolkit
+from tests.widgets.conftest import passes
 from toolkit.errors import CheckFailed, InputError, LimitReached
 from toolkit.session import Session
-from toolkit.venue.local import LocalVenue
 from toolkit.widgets import Blotter, Candles, OrderBook
 from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.base_panel.review import order_row
@@ -26,17 +26,10 @@ BTC, ETH = "BTCUSDC", "ETHUSDC"
 
 
 @pytest.fixture
-def thin() -> Iterator[Session]:
-    with (
-        LocalVenue(clock="manual", market=None, balance="10000", start="2026-01-01T00:00:00Z") as venue,
-        toolkit.connect(venue=venue) as session,
-    ):
-        for symbol, mark, bid, ask in ((BTC, "60000", "59990", "60010"), (ETH, "3000", "2999", "3001")):
-            venue.control.set_oracle(symbol, mark)
-            venue.control.add_liquidity(symbol, "BUY", bid, "5")
-            venue.control.add_liquidity(symbol, "SELL", ask, "5")
-        venue.advance("3s")
-        yield session
+def thin(thin: Session) -> Session:
+    """The session after its prices have come."""
+    passes(thin, "3s")
+    return thin
 
 
 def asked(panel: Any, prepared: Any) -> tuple[str, str, dict[str, Any]]:
