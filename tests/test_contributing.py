@@ -63,12 +63,11 @@ def test_the_recipes_end_with_the_tests_that_they_add(copy: tuple[Path, list[str
     recipes.run("python -m pytest -q -n 0 -p no:cacheprovider tests/test_surface.py tests/test_architecture.py", folder)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_after_the_recipes_their_own_commands_and_all_quick_tests_are_green(copy: tuple[Path, list[str]]) -> None:
+def test_after_the_recipes_their_own_commands_and_the_quick_part_are_green(copy: tuple[Path, list[str]]) -> None:
     folder, tests = copy
     for command in tests:
         recipes.run(f"{command} -p no:cacheprovider", folder)
-    this = "tests/test_contributing.py::test_the_recipes_end_with_the_tests_that_they_add"  # else it would call itself
-    quick = 'python -m pytest -q -n auto --dist loadfile -p no:cacheprovider -m "not slow and not long and not browser"'
-    recipes.run(f"{quick} --deselect {this} tests", folder)
+    for part in ("--first-cases tests", "tests/test_info_contract.py tests/test_docs.py tests/protocol tests/frozen"):
+        recipes.run(f"python -m pytest -q -n auto --dist loadfile -p no:cacheprovider {part}", folder)
