@@ -17,7 +17,6 @@ import toolkit
 from tests.client.fake import FakeVenue
 from tests.client.fake import session as fake_session
 from toolkit import orders
-from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger
 from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
@@ -181,9 +180,9 @@ def test_it_has_not_finished_before_the_fill_of_its_last_child_is_known(session:
     assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.02"))
 
 
-def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session) -> None:
+def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session, ledger: Path) -> None:
     session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
-    session._delivery.ledger.note("parent-5", None, '{"id": "parent-5"}')
+    SqliteLedger(ledger).note("parent-5", None, '{"id": "parent-5"}')
     assert len(session.parent_orders()) == 1
     with pytest.raises(ToolkitError, match="'parent-5' of the ledger can't be read"):
         session.parent_orders.get("parent-5")
@@ -262,7 +261,7 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
         if place == "before it is recorded":
             patch.setattr(SqliteLedger, "record", crash)
         elif place == "before it is sent":
-            patch.setattr(Delivery, "_post", crash)
+            patch.setattr(SqliteLedger, "update", crash)
         else:
             patch.setattr("toolkit.client.orders.reconciliation.Reconciler.classify_response", crash)
         with pytest.raises(Crash):
@@ -305,7 +304,7 @@ def test_a_claimed_child_counts_as_filled_until_its_request_has_expired(
     with toolkit.connect(venue=venue, intents=ledger) as again:
         parent = again.parent_orders.get(id)
         child = parent.plan.children[-1]
-        assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
+        assert child.expires_ms == child.time_ms + 60_000
         venue.advance(f"{child.expires_ms - venue.host.now_ms()}ms")
         assert parent.cancel().plan.children[-1].filled is None
         venue.advance("1ms")
@@ -338,8 +337,8 @@ def test_a_claimed_child_is_not_given_up_because_the_ledger_does_not_show_it(
             with pytest.raises(ToolkitError, match="locked"):
                 parent.cancel()
         elif trouble == "recorded meanwhile":
-            other = again._delivery.ledger.all()[0]
-            again._delivery.ledger.record(replace(other, id=child.intent))
+            book = SqliteLedger(ledger)
+            book.record(replace(book.all()[0], id=child.intent))
             parent.cancel()
         else:
             parent.cancel()
@@ -350,7 +349,7 @@ def test_a_first_child_without_an_expiry_counts_as_long_as_one_with_the_usual_on
     made = twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     first = session.intents.prepare(orders.buy("BTCUSDC", "0.01"), expiry_after=None)
     [child] = session.parent_orders.start_twap(made, first).plan.children
-    assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
+    assert child.expires_ms == child.time_ms + 60_000
     with pytest.raises(InputError, match=r"first is None\. .*intents\.prepare"):
         session.parent_orders.start_twap(made, None)  # type: ignore[arg-type]
 
