@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,7 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.io.flow import Flow
-from toolkit.client.orders.approvals import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
+from toolkit.client.orders.approvals import COLUMNS, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, LimitReached, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -229,31 +227,3 @@ def test_what_has_ended_is_listed_on_request(venue: LocalVenue, alice: toolkit.S
     row = ended.query("kind == 'vault'").iloc[0]
     assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
     assert row["since"].timestamp() * 1000 == pytest.approx(venue.host.now_ms(), abs=60_000)
-
-
-@pytest.mark.parametrize(
-    ("owner", "value", "status", "ended", "may"),
-    [
-        ("0xME", None, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
-        ("0xme", 0.0, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
-        ("0xother", 0.5, "OPEN", False, "its leader trades your deposit"),
-        ("0xother", 0.0, "OPEN", False, None),
-        ("0xother", None, "OPEN", True, None),
-        ("0xother", 0.5, "CLOSED", False, None),
-        ("0xother", 0.5, "CLOSED", True, "its leader trades your deposit"),
-    ],
-)
-def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
-    owner: str, value: Any, status: str, ended: bool, may: str | None
-) -> None:
-    row = {"owner": owner, "current_value": value, "status": status, "name": "n", "vault": "0xv", "created": 5}
-    table = pd.DataFrame([row], dtype="object")
-
-    def read(name: str, given: dict[str, Any]) -> Flow[Any]:
-        yield from ()
-        return table if (name, given) == ("vaults", {"account": "0xMe"}) else None
-
-    asking: Any = SimpleNamespace(_reader=SimpleNamespace(table=read))
-    with pytest.raises(StopIteration) as done:
-        next(PermissionFlows._vault_rows(asking, "0xMe", ended))
-    assert [row["may"] for row in done.value.value] == ([may] if may else [])

@@ -206,14 +206,11 @@ def test_the_orders_of_a_builder_are_the_traders(calls: OrderCalls) -> None:
     assert asked[-1][1]["userAddr"] == MASTER
 
 
-@pytest.mark.parametrize("closed", [False, True])
-def test_an_open_request_is_resolved_first(calls: OrderCalls, closed: bool) -> None:
+def test_an_open_request_is_resolved_first(calls: OrderCalls) -> None:
     receipt = record(calls, "UNKNOWN")
-    calls._delivery.closed = closed
     ask(calls.refresh(receipt), states=by_id(ROW))
-    assert receipt.state == ("UNKNOWN" if closed else "ACCEPTED")
+    assert receipt.state == "ACCEPTED"
     receipt.intent = "dropped"
-    receipt.state = IntentState.ACCEPTED
     ask(calls.refresh(receipt), states=by_id(ROW))
 
 
@@ -441,26 +438,6 @@ def test_a_refused_read_of_a_wait_is_tried_again(calls: OrderCalls) -> None:
     receipt = standing(calls, GOOD)
     with pytest.raises(WaitTimeout):
         ask(calls.wait(receipt, "filled", 0.0), states=refuse)
-
-
-@pytest.mark.parametrize(
-    ("tif", "timeout", "read"), [("IOC", 0.01, True), ("FOK", 0.01, True), ("GTC", 0.01, False), ("IOC", 0.0, False)]
-)
-def test_what_became_of_an_order_that_ends_at_once_is_read_where_executions_are_waited_for(
-    calls: OrderCalls, tif: str, timeout: float, read: bool
-) -> None:
-    calls._delivery.settle_timeout = timeout
-
-    given = made(intent="")
-    given.items = (ITEM | {"timeInForce": tif},)
-
-    def sent() -> Any:
-        yield from ()
-        return given
-
-    found, asked = ask(calls.live(sent()), states=by_id(ROW))
-    assert [name for name, _ in asked] == (["states"] if read else [])
-    assert found.calls is calls
 
 
 def test_an_order_of_a_vault_is_found_there(calls: OrderCalls) -> None:

@@ -14,18 +14,12 @@ import pytest
 import toolkit
 from tests.client.fake import MASTER, Executed, FakeVenue, session
 from toolkit import errors, orders
-from toolkit.client.io.transport import NO_RETRY, HttpTransport, Retry
+from toolkit.client.io.transport import HttpTransport, Retry
 from toolkit.client.orders.intents import IntentState
-from toolkit.client.reads.reading import fetch_rows
 from toolkit.connecting import development_wallet
 from toolkit.venue.local import LocalVenue
 
 HASTY = Retry(attempts=3, base=0.0, longest=0.0)
-
-
-def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
-    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, account=s.account or "", order_id=str(receipt.order_id)))
-    return str(rows[0]["status"])
 
 
 class Flaky(httpx.BaseTransport):
@@ -67,8 +61,7 @@ def test_on_the_real_venue_no_fault_leaves_a_doubt(
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
     assert len(set(transport.bodies)) == 1
-    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, account=MASTER))
-    assert len(rows) == 1
+    assert len(alice.orders()) == 1
 
 
 @pytest.mark.parametrize("script", [["answer lost"], ["twice"], ["answer lost"] * 3])
@@ -126,7 +119,7 @@ def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: Loca
         s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.001", "50000"), builder.account, "0.0002")
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
-    assert status(trader, receipt) == "NEW"
+    assert trader.order(receipt.order_id).status == "NEW"
 
 
 def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: toolkit.Session) -> None:

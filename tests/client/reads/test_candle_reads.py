@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
-from toolkit.client.reads import candle_reads, frames
+from toolkit.client.reads import frames
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
 from toolkit.errors import DataWarning, ExchangeError, MissingPackage
@@ -245,25 +245,6 @@ def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion
     assert [one[0] for one in store.asked] == ["klines 60", "klines_before 60"]
 
 
-@pytest.mark.parametrize("there", [range(50), range(1_950, 2_000), range(1_000, 1_050), range(2_000, 2_050)])
-def test_a_venue_that_takes_no_notice_of_a_window_ends_the_read(there: range) -> None:
-    store = Store(there)
-    served = store.fetch
-
-    windows: list[dict[str, str]] = []
-
-    def always_the_same(endpoint: Endpoint, query: Any) -> Flow[Reply]:
-        windows.append(dict(query[2:]))
-        assert len(windows) < 9
-        return served(endpoint, (*query, ("startTime", str(BEGIN)), ("endTime", str(BEGIN + 9_999 * MINUTE))))
-
-    store.fetch = always_the_same  # type: ignore[method-assign]
-    frame = store.run(read(store, request(1_000, 1_999), None, Bar()))  # type: ignore[arg-type]
-    assert set(numbers(frame)) >= set(there) & set(range(1_000, 2_000))
-    after = {1_000: [window(1_050, 2_000)], 1_950: [window(1_000, 1_950)]}.get(there[0], [])
-    assert windows == [asked for _, asked in (window(1_000, 2_000), *after)]
-
-
 @pytest.mark.parametrize("exact", [False, True])
 def test_candles_have_the_same_columns_however_they_were_read(tmp_path: Path, exact: bool) -> None:
     store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
@@ -329,20 +310,6 @@ def test_a_local_cache_is_replaced_where_its_last_candle_is_another_now(tmp_path
     else:
         frame = store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
     assert frame["close"].iloc[-1] == (7.5 if scope == "local x" else 99)
-
-
-def test_candles_that_are_read_twice_count_once_as_they_were_last() -> None:
-    def part(*rows: tuple[int, float]) -> pd.DataFrame:
-        times = pd.to_datetime([at for at, _ in rows], unit="m", utc=True)
-        return pd.DataFrame({"time": times, "close": [close for _, close in rows]})
-
-    made = candle_reads._unique([part((3, 1.0), (4, 2.0)), part(), part((1, 5.0), (3, 9.0))])
-    assert made["close"].tolist() == [5.0, 9.0, 2.0]
-    assert list(made.index) == [0, 1, 2]
-    made = candle_reads._unique([part((1, 5.0), (2, 6.0)), part((2, 9.0), (3, 7.0))])
-    assert made["close"].tolist() == [5.0, 9.0, 7.0], "also where they come in order"
-    assert candle_reads._unique([part(), part()]).empty
-    assert candle_reads._unique([part((2, 1.0), (1, 2.0))])["close"].tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize(("now", "more_ms", "expected"), [(3, 0, [0, 2]), (3, -1, [0]), (4, 0, [0, 2, 3])])

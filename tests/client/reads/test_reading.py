@@ -21,7 +21,6 @@ from toolkit.client.reads.conversion import OrderRef, is_order_row, order_ref, q
 from toolkit.client.reads.info import Info
 from toolkit.client.reads.paging import PagedRead, identity, oldest_first
 from toolkit.client.reads.reading import (
-    UNFINISHED,
     Catalogue,
     Reader,
     amount,
@@ -191,15 +190,11 @@ def test_a_read_continues_with_the_same_words_and_only_the_last_ones_are_kept() 
     with pytest.raises(TimedOut) as caught:
         read()
     assert caught.value.__notes__ == ["1 rows were read. The same call continues from there"]
-    assert len(world.reader._unfinished) == 1
     for days in range(1, 40):
         with pytest.raises(TimedOut):
             read(f"{days}d")
-    assert len(world.reader._unfinished) == UNFINISHED
-    assert list(world.reader._unfinished)[-1][2] == "39d"
     fails[0] = False
     assert len(read("39d").rows) == 2
-    assert len(world.reader._unfinished) == UNFINISHED - 1
     with pytest.raises(InputError, match="start 1d is after end 2d"):
         world.run(world.reader.resumable("fills", {}, "1d", "2d", False))
     assert world.run(world.reader.resumable("fills", {}, NOW - 1, NOW, False)).done
@@ -371,7 +366,6 @@ def test_rows_without_a_readable_time_come_last_and_move_no_window() -> None:
     run(read, fetch)
     assert [row["id"] for row in read.newest_first()] == ["3", "2", "1", "0"]
     assert len(asked) == 1
-    assert read._time_ms({"blockTime": MAX_TIME}) == MAX_TIME
 
 
 @pytest.mark.parametrize(

@@ -152,14 +152,3 @@ def test_a_book_is_crossed_where_a_bid_reaches_the_best_ask(bid: str, ask: str, 
     for one in (book.bids, book.asks):
         one.replace([])
         assert not book.crossed
-
-
-def test_the_cache_of_prices_is_emptied_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.client.stream.local_book._CACHE_SIZE", 2)
-    book = LocalBook()
-    sizes = []
-    for price in ("1", "2", "1", "3", "4"):
-        book.bids.apply([(price, "1")])
-        sizes.append(len(book.bids._price_keys))
-    assert sizes == [1, 2, 2, 1, 2]
-    assert [px for px, _ in book.bids.top()] == ["4", "3", "2", "1"]

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.stream import shell as shells
 from toolkit.client.stream.client import FeedClient
 from toolkit.client.stream.connections import ConnectionEnded, HubConnection
 from toolkit.client.stream.kinds import LiveLog, LiveValue
@@ -160,7 +159,7 @@ def test_a_gap_is_repaired_at_once_and_not_with_the_next_ping(feed: Open) -> Non
 def test_a_line_that_was_cut_is_replaced_with_its_reason(feed: Open) -> None:
     client, lines = feed()
     live, states = ticker(client), list[tuple[str, str]]()
-    live.on_state(lambda one: states.append((one._topic.state, one._topic.reason)))
+    live.on_state(lambda one: states.append((one.state, one.reason)))
     first = lines.wait()
     first.ticker(1)
     live.wait(has_update, timeout=10)
@@ -287,47 +286,6 @@ def test_a_refused_subscription_is_not_asked_for_on_the_next_connection(feed: Op
     second.ticker(1)
     live.wait(has_update, timeout=10)
     assert second.sent == [wire.subscribe(wire.CHANNELS["ticker"], BTC)]
-
-
-def test_threads_that_are_left_running_end_with_the_program(feed: Open) -> None:
-    client, lines = feed()
-    live = ticker(client)
-    line = lines.wait()
-    line.ticker(1)
-    live.wait(has_update, timeout=10)
-    shell: Any = client.shell
-    assert shell in shells._running
-    assert all(thread.daemon for thread in shell._threads)
-    shells._stop_all()
-    assert (line.closed, shell._thread) == (1, None)
-    assert shell not in shells._running
-
-
-@pytest.mark.parametrize("stopped", [False, True])
-def test_a_shell_that_is_started_while_its_last_thread_ends_is_stopped_with_the_program(
-    feed: Open, stopped: bool
-) -> None:
-    """The next live object comes after the thread's last look for work, and before it is gone."""
-    client, lines = feed(linger_ms=1)
-
-    class Restarted(ThreadShell):
-        async def _main(self) -> None:
-            await super()._main()
-            if not later:
-                later.append(ticker(client))
-
-    later: list[LiveValue] = []
-    shell: Any = Restarted(client, lines.connect)
-    client.shell = shell
-    live = ticker(client)
-    lines.wait().wait_sent(1)
-    first = shell._thread
-    live.close() if not stopped else shell.stop()
-    first.join(10)
-    assert not first.is_alive()
-    lines.wait(2).ticker(1)
-    later[0].wait(has_update, timeout=10)
-    assert shell in shells._running
 
 
 def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: Open) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from tests.venue.traders import Trader
 from toolkit.client.stream.async_stream import AsyncStream
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
+from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.stream import Stream
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData, SubscriptionRefused
@@ -108,7 +110,6 @@ def test_every_live_object_has_a_frame_with_stable_columns(
         assert frame.attrs["state"] == live.state
         assert frame.attrs["stale"] is False
         assert len(frame), name
-        assert list(frame.columns) == list(live._record.columns), name
 
 
 def test_amounts_are_floats_or_exact_on_request(stream: Stream, alice: Trader) -> None:
@@ -137,79 +138,6 @@ def test_waiting_on_a_manual_clock_never_blocks(stream: Stream, alice: Trader) -
     book.wait(lambda live: live.best_bid == 62500)
     with pytest.raises(StaleData, match="the condition did not come true within"):
         book.wait(lambda live: False, timeout=0.01)
-
-
-def test_a_read_waits_for_what_another_thread_is_just_reading(
-    stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = stream.order_book("BTCUSDC", 5)
-    shell: Any = book._client.shell
-    asked, drained, released = threading.Event(), threading.Event(), threading.Event()
-    drain, is_reader = shell._connection.drain, shell.is_reader_thread
-    seen: list[int] = []
-
-    def drain_slowly() -> list[str]:
-        texts: list[str] = drain()
-        drained.set()
-        assert released.wait(10)
-        return texts
-
-    def is_reader_once_drained() -> bool:
-        if threading.current_thread() is reader and not asked.is_set():
-            asked.set()
-            assert drained.wait(10)
-        return bool(is_reader())
-
-    reader = threading.Thread(target=lambda: seen.append(len(book.rows())))
-    writer = threading.Thread(target=lambda: alice.place("BUY", "62000", "0.001"))
-    monkeypatch.setattr(shell._connection, "drain", drain_slowly)
-    monkeypatch.setattr(shell, "is_reader_thread", is_reader_once_drained)
-    reader.start()
-    assert asked.wait(10)
-    writer.start()
-    assert drained.wait(10)
-    reader.join(0.1)
-    waited = reader.is_alive()
-    released.set()
-    reader.join(10)
-    writer.join(10)
-    assert waited
-    assert seen == [1]
-
-
-def test_time_does_not_pass_while_another_thread_is_just_reading(
-    stream: Stream, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise it would see the end of a connection as late as the time then is, and reconnect after that."""
-    book = stream.order_book("BTCUSDC", 5)
-    shell: Any = book._client.shell
-    drained, released = threading.Event(), threading.Event()
-    drain = shell._connection.drain
-
-    def drain_slowly() -> list[str]:
-        texts: list[str] = drain()
-        drained.set()
-        assert released.wait(10)
-        return texts
-
-    monkeypatch.setattr(shell._connection, "drain", drain_slowly)
-    reader = threading.Thread(target=shell.pump)
-    reader.start()
-    assert drained.wait(10)
-
-    def cut() -> None:
-        venue.host.feed.faults.cut()
-        alice.place("BUY", "62000", "0.001")  # after which the cut has been noticed
-        venue.advance("1m")
-
-    shell._due, passing = False, threading.Thread(target=cut)
-    passing.start()
-    while not shell._due:  # until the command finds the reader
-        assert passing.is_alive()
-    released.set()
-    for thread in (reader, passing):
-        thread.join(10)
-    assert book.state == "live"
 
 
 def test_a_command_does_not_wait_for_ever_for_a_callback_that_waits_for_it(
@@ -297,15 +225,6 @@ def test_a_callback_can_begin_with_a_snapshot(stream: Stream, alice: Trader, bob
     assert received == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
 
 
-def test_abandoned_iterations_are_released(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    going = iter(book)
-    assert len(book._open_backlogs()) == 1
-    del going
-    alice.place("BUY", "62500", "0.001")
-    assert not book._open_backlogs()
-
-
 def test_exceptions_of_callbacks_are_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     received = []
@@ -325,7 +244,7 @@ def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
 ) -> None:
     book = stream.order_book("BTCUSDC")
     states: list[str] = []
-    book.on_state(lambda live: states.append(live._topic.state))
+    book.on_state(lambda live: states.append(live.state))
     for kind in ("drop", "skip"):
         venue.host.feed.faults.add(kind, channel="orderBook")
         alice.place("BUY", "62500", "0.001")
@@ -350,7 +269,7 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
 ) -> None:
     book = stream.order_book("BTCUSDC")
     states: list[str] = []
-    book.on_state(lambda live: states.append(live._topic.state))
+    book.on_state(lambda live: states.append(live.state))
     venue.host.feed.faults.cut("maintenance")
     assert book.state == "reconnecting"
     assert "maintenance" in book.reason
@@ -454,23 +373,16 @@ def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: Loca
     assert stream.order_book("BTCUSDC").state == "live"
 
 
-def test_two_threads_that_open_the_first_live_objects_share_a_connection(
-    venue: LocalVenue, stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, opened, new_client = list[Live](), list[threading.Thread](), stream._new_client
+def test_two_threads_that_open_the_first_live_objects_share_a_connection(venue: LocalVenue, stream: Stream) -> None:
+    begin = threading.Barrier(2)
 
-    def interrupted() -> Any:
-        if not opened:
-            opened.append(threading.Thread(target=lambda: made.append(stream.ticker("BTCUSDC"))))
-            opened[0].start()
-            opened[0].join(0.1)  # it can't open another one meanwhile
-        return new_client()
+    def opened(_: int) -> Live:
+        begin.wait(10)
+        return stream.ticker("BTCUSDC")
 
-    monkeypatch.setattr(stream, "_new_client", interrupted)
-    made.append(stream.ticker("BTCUSDC"))
-    opened[0].join(10)
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(opened, range(2)))
     assert len(venue.host.feed.open_connections) == 1
-    assert {id(one._client) for one in made} == {id(stream._client)}
     stream.close()
     assert [one.state for one in made] == ["closed", "closed"]
 
@@ -496,14 +408,13 @@ def test_an_interrupted_cell_leaves_no_message_half_applied(
     stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = stream.order_book("BTCUSDC")
-    protocol = stream._open().protocol
-    took = protocol.received
+    took = FeedProtocol.received
 
-    def interrupted(text: str, now: int) -> None:
-        monkeypatch.setattr(protocol, "received", took)
+    def interrupted(*_: Any) -> None:
+        monkeypatch.setattr(FeedProtocol, "received", took)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(protocol, "received", interrupted)
+    monkeypatch.setattr(FeedProtocol, "received", interrupted)
     with pytest.raises(KeyboardInterrupt):
         alice.place("BUY", "62500", "0.001")
     assert book.best_bid == 62500, "the next look asks for a fresh snapshot"
