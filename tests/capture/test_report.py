@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.capture.asking import Answered, ChannelCapture, FeedCapture
-from tests.capture.comparison import Difference, shown
-from tests.capture.findings import Capture, StandIns, _first_symbol
+from tests.capture.comparison import Difference
+from tests.capture.findings import Capture, StandIns
 from toolkit.protocol.fields import L
 
 ADDRESS = "0x" + "Ab" * 20
@@ -107,76 +106,6 @@ def test_the_report_for_people_has_each_request_channel_and_difference(tmp_path:
     assert (tmp_path / "new" / "folder" / "report.md").read_text(encoding="utf-8") == REPORT
 
 
-def test_the_report_for_programs_has_the_same_facts(tmp_path: Path) -> None:
-    taken = made()
-    taken.write(tmp_path)
-
-    def query(name: str, status: int, rows: int, differences: int, error: str = "", **more: Any) -> dict[str, Any]:
-        path = more.pop("path", f"/info/{name}")
-        return {
-            **{"name": name, "path": path, "status": status, "error": error, "rows": rows},
-            **{"published": more.get("published", True), "served": True, "differences": differences},
-        }
-
-    text = (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert text.endswith("\n}\n")
-    assert json.loads(text) == {
-        "about": {"environment": "local", "time": "now"},
-        "summary": taken.summary(),
-        "queries": [
-            query("a", 200, 4, 1),
-            query("b", 200, 0, 1, published=False),
-            query("c", 404, 0, 2),
-            query("d", 0, 0, 0, "not asked: no txHash is known"),
-        ],
-        "errors": [
-            query("an unknown path", 404, 0, 0, path="/x"),
-            query("a wrong method", 405, 0, 1, "no JSON", path="/y"),
-            query("nothing", 0, 0, 0, "no answer", path="/z"),
-        ],
-        "channels": [
-            {"channel": "ticker", "answer": {"success": True}, "messages": 6, "first": "snapshot", "gaps": 2}
-            | {"differences": 0},
-            {"channel": "block", "answer": None, "messages": 1, "first": "", "gaps": 3, "differences": 1},
-            {"channel": "tx", "answer": {"success": False}, "messages": 0, "first": "", "gaps": 0, "differences": 0},
-        ],
-        "feed": {"error": "TimeoutError: late", "refusal": {"success": False, "code": 40003}}
-        | {"unknown": ["0", "1", "2", "3", "4"]},
-        "differences": [
-            {"where": one.where, "field": one.field, "declared": one.declared, "found": one.found}
-            | {"source": one.source, "optional": False}
-            for one in taken.differences
-        ],
-        "absent": [],
-    }
-
-
-def test_fixtures_have_the_first_rows_and_messages_without_a_request_that_had_no_answer(tmp_path: Path) -> None:
-    made().write(tmp_path)
-    stand_in = "0x" + "1".zfill(40)
-    rest = (tmp_path / "rest.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in rest] == [
-        {"name": "a", "path": "/info/a", "query": {"user": stand_in}, "status": 200}
-        | {"body": {"data": [{"userAddr": stand_in, "at": at} for at in range(3)]}},
-        {"name": "b", "path": "/info/b", "query": {}, "status": 200, "body": {"data": None}},
-        {"name": "c", "path": "/info/c", "query": {}, "status": 404, "body": {"code": 404}},
-        {"name": "an unknown path", "path": "/x", "query": {}, "status": 404}
-        | {"body": {"code": 404, "message": "no|such\npath"}},
-        {"name": "a wrong method", "path": "/y", "query": {}, "status": 405, "body": "text"},
-    ]
-    feed = (tmp_path / "feed.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in feed] == [*({"at": at} for at in range(5)), {"at": 9}]
-    assert " " not in rest[0]
-
-
-def test_a_capture_without_trouble_has_no_words_of_it(tmp_path: Path) -> None:
-    Capture({}, [], [], FeedCapture({})).write(tmp_path)
-    text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "failed" not in text
-    assert "no known form" not in text
-    assert text.startswith("# What this venue answers\n\n\n0 of 0 queries and 0 of 0 channels as declared, 0 queries")
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -197,23 +126,3 @@ def test_a_capture_without_trouble_has_no_words_of_it(tmp_path: Path) -> None:
 )
 def test_a_stand_in_has_the_form_of_what_it_replaces(given: Any, expected: Any) -> None:
     assert StandIns().clean(given) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("x" * 78, json.dumps("x" * 78)),
-        ("x" * 79, '"' + "x" * 76 + "…"),
-        ({"a": [1, None]}, '{"a":[1,null]}'),
-        (b"raw", "\"b'raw'\""),
-    ],
-)
-def test_a_value_is_shown_as_short_json(value: Any, text: str) -> None:
-    assert shown(value) == text
-
-
-def test_the_feed_is_read_with_the_first_symbol_that_is_listed() -> None:
-    listed = [{"symbol": "XRPUSDC"}, {"symbol": "BTCUSDC"}]
-    assert _first_symbol({"data": {"perpProducts": listed}}) == "XRPUSDC"
-    for body in (None, {}, {"data": None}, {"data": {"perpProducts": []}}, {"data": {"perpProducts": [{}]}}):
-        assert _first_symbol(body) == "BTCUSDC"

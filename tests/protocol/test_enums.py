@@ -77,13 +77,6 @@ def test_no_other_file_pairs_the_name_of_a_member_with_its_number() -> None:
     assert not repeated
 
 
-def test_the_scan_finds_tables_assignments_and_pairs() -> None:
-    source = '{"BUY": 1}; {50: "ADL"}; GTC = 1; LIMIT, MARKET = 1, 2; pairs = [("LONG", 1)]; self.IOC = 2'
-    assert {(one, other) for _, one, other in paired_constants(ast.parse(source))} >= {
-        ("BUY", 1), (50, "ADL"), ("GTC", 1), ("LIMIT", 1), ("MARKET", 2), ("LONG", 1), ("IOC", 2),
-    }  # fmt: skip
-
-
 def test_names_are_read_by_their_published_numbers() -> None:
     """Both directions, written out: docs/published.md, "Signatures" and "Info API"."""
     published = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import sys
 import traceback
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from Crypto.Hash import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -312,7 +312,7 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 @given(st.binary(max_size=300))
 def test_both_keccaks_agree(data: bytes) -> None:
-    assert hexbytes.keccak(data) == hexbytes._pycryptodome_keccak(data)
+    assert hexbytes.keccak(data) == keccak.new(digest_bits=256, data=data).digest()
 
 
 def test_keccak_is_ethereums() -> None:
@@ -364,11 +364,6 @@ def test_the_constructor_takes_32_bytes_only() -> None:
     for secret in (b"", b"1" * 31, b"1" * 33, "1" * 32, None):
         with pytest.raises(WalletError, match="32 bytes"):
             PrivateKey(secret)  # type: ignore[arg-type]
-
-
-def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tiny_keccak", None)
-    assert hexbytes._load_keccak() is hexbytes._pycryptodome_keccak
 
 
 def test_s_at_half_of_the_order_is_still_low() -> None:

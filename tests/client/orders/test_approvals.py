@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -166,14 +165,6 @@ def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
         assert later.permissions()["kind"].tolist() == ["agent"]
         known = later.permissions(builders=[development.account(1).address])
         assert known["kind"].tolist() == ["agent", "builder"]
-
-
-def test_the_awaited_twin_has_the_same_calls(alice: toolkit.Session) -> None:
-    async def look() -> list[str]:
-        async with alice.aio as twin:
-            return list((await twin.permissions())["name"])
-
-    assert asyncio.run(look()) == ["toolkit"]
 
 
 AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}

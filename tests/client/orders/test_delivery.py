@@ -153,31 +153,6 @@ def test_an_intent_that_another_process_gave_up_before_posting_is_not_sent() -> 
     assert fake.placed == 0
 
 
-def test_resolve_reads_each_intent_again_when_its_turn_comes() -> None:
-    fake = FakeVenue()
-    ledger = MemoryLedger()
-    s = session(fake, ledger=ledger)
-    s.product("BTCUSDC")
-    fake.script = ["answer lost"] * 3
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    first = only_intent(s)
-    late = replace(
-        first, id="testnet-late", state=IntentState.PREPARED, body=None, nonce=1, client_ids=(77,), created=NOW
-    )
-    ledger.record(late)  # another process records it …
-
-    def interfering(request: httpx.Request) -> httpx.Response:
-        if ledger.get("testnet-late").state is IntentState.PREPARED:  # … and sends it while the first one is queried
-            ledger.update("testnet-late", NOW, body=b"{}")
-            ledger.update("testnet-late", NOW, state=IntentState.SENT)
-        return fake(request)
-
-    session(interfering, ledger=ledger).resolve(resend=False)
-    assert ledger.get(first.id).state is IntentState.ACCEPTED
-    assert ledger.get("testnet-late").state is IntentState.UNKNOWN
-
-
 def test_an_intent_that_another_process_has_just_sent_is_not_rejected_as_unsent() -> None:
     class Racing(MemoryLedger):
         def update(self, id: str, now: int, **changes: Any) -> Any:

@@ -274,11 +274,6 @@ def test_once_no_copy_can_be_executed_any_more_a_refusal_is_the_outcome(now_ms: 
     assert found.receipt.state == ends
 
 
-def test_what_was_executed_is_not_asked_about() -> None:
-    found, kept = classify(BOTH, answer(0, NAMED), timeout=1.0, states=lambda _: pytest.fail("asked"))
-    assert (found.state, kept.state) == ("ACCEPTED", "ACCEPTED")
-
-
 @pytest.mark.parametrize(("state", "raises"), [("FAILED", True), ("ACCEPTED", False)])
 def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
     made, kept = settle(replace(SENT, state=IntentState.SUBMITTED))
@@ -292,13 +287,6 @@ def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
             ask(made.await_execution(kept, ONE), page=told)
     else:
         assert ask(made.await_execution(kept, ONE), page=told)[0].state == state
-
-
-def test_another_process_that_resolves_the_request_may_have_sent_a_copy() -> None:
-    unknown = replace(SENT, state=IntentState.UNKNOWN)
-    found, kept = classify(unknown, answer(40204))
-    assert isinstance(found, OutcomeUnknown)
-    assert kept.state is IntentState.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -463,12 +451,6 @@ def test_a_faster_process_decides() -> None:
         made.update(kept, 9, state=IntentState.PREPARED)
 
 
-def test_what_the_ledger_refuses_is_raised() -> None:
-    made, kept = settle(LEVERAGE)
-    with pytest.raises(ToolkitError, match="not signed"):
-        made.update(kept, 9, state=IntentState.SENT)
-
-
 @pytest.mark.parametrize("now_ms", [0, 10**9])
 @pytest.mark.parametrize(("code", "in_doubt"), [(40207, False), (50000, False), (40204, True)])
 def test_a_venue_that_can_not_be_asked_proves_nothing(code: int, in_doubt: bool, now_ms: int) -> None:
@@ -491,25 +473,3 @@ def test_what_another_process_settles_while_the_venue_is_asked_holds(state: str,
             ask(flow, page=told)
     else:
         assert ask(flow, page=told)[0].state == state
-
-
-@pytest.mark.parametrize("timeout", [0.0, 1.0])
-def test_what_has_failed_is_raised_and_not_waited_for(timeout: float) -> None:
-    made, _ = settle(SENT, timeout)
-    flow = made.await_execution(replace(SENT, state=IntentState.FAILED, code=40230), ONE)
-    with pytest.raises(ActionRejected) as caught:
-        next(flow)
-    assert caught.value.receipt is not None
-    assert caught.value.receipt.state == "FAILED"
-
-
-def test_an_answer_that_said_nothing_is_waited_for_as_well() -> None:
-    found, kept = classify(SENT, answer(0, None), timeout=1.0, **SHOWN)
-    assert (found.state, kept.data) == ("ACCEPTED", {"txHash": HASH, "txCode": 0, "txMsg": "success"})
-
-
-def test_an_answer_of_another_request_is_shown_with_its_first_500_bytes() -> None:
-    given = answer(data=rows({"clOrdId": 9, "txMsg": "x" * 600}))
-    with pytest.raises(BadAnswer) as caught:
-        check_belongs(PAIR, given)
-    assert caught.value.body == given.reply.body[:500].decode()

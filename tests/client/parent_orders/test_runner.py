@@ -138,25 +138,6 @@ def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_place
     assert prepared == []
 
 
-@pytest.mark.parametrize("words", ["it broke", ""])
-def test_an_error_is_tried_again_after_two_seconds_and_its_words_or_its_kind_are_the_message(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
-    parent = ten(session)
-
-    def broken(*_: Any) -> Any:
-        raise ValueError(*([words] if words else []))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Plan, "next_quantity", broken)
-        venue.advance("1m")
-        assert (parent.message, parent.plan.done) == (words or "ValueError", 1)
-        venue.advance("1s")
-    assert parent.plan.done == 1
-    venue.advance("1s")
-    assert (parent.message, parent.plan.done) == ("", 2)
-
-
 def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
     session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

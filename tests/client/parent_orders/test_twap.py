@@ -80,13 +80,6 @@ def test_the_children_come_evenly_from_now_to_the_end(
     assert len(parent.children()) == 4
 
 
-def test_steps_are_shared_out_and_add_up(session: Session, venue: LocalVenue) -> None:
-    parent = session.twap("BTCUSDC", "BUY", "0.010", "6m", slices=4)
-    venue.advance("6m")
-    assert [str(one.quantity) for one in parent.plan.children] == ["0.002", "0.003", "0.002", "0.003"]
-    assert parent.filled == Decimal("0.010")
-
-
 def test_what_a_child_leaves_is_caught_up_three_times_as_fast_at_most(session: Session, venue: LocalVenue) -> None:
     venue.control.remove_liquidity("BTCUSDC")
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10, price="62600")
@@ -435,16 +428,6 @@ def test_of_those_that_have_ended_the_last_twenty_are_kept(session: Session) -> 
     assert session.parent_orders().index.tolist() == [*ids[-20:], running]
 
 
-def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
-    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
-    with toolkit.connect(venue=venue, intents=ledger) as other:
-        taken = other.parent_orders.get(parent.id).resume()
-        assert (taken.plan.done, parent.status) == (2, "RUNNING")
-        venue.advance("9m")
-        assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
-    assert held(venue) == Decimal("0.1")
-
-
 @pytest.mark.parametrize("twin", [False, True])
 def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
     # At once: a second of this venue is less than the client's shortest wait.
@@ -462,13 +445,6 @@ def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
         plan = parent.plan
         assert (plan.filled, len(plan.children)) == (Decimal("0.01"), 5)
         assert plan.children[-1].time_ms - plan.created_ms >= 120_000  # never early, however late this computer is
-
-
-def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:
-    plan = Plan("parent-1", "local", "0x", None, 0, twap("BTCUSDC", "BUY", "1", "10m", slices=11), 60_000, "me")
-    assert plan.advanced(60_500).due_ms == 120_000
-    assert plan.advanced(7_000_000).due_ms == 7_060_000
-    assert Plan.load(plan.dump()) == plan
 
 
 def test_nothing_is_recorded_of_what_breaks_a_rule(session: Session) -> None:

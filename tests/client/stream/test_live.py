@@ -407,21 +407,6 @@ def test_a_change_of_state_is_for_those_who_were_there_before_it(feed: Feed) -> 
     assert seen == [(1, "live")]
 
 
-def test_callbacks_of_the_state_are_called_for_each_change_and_not_for_updates(feed: Feed) -> None:
-    log, states = feed.log(), list[str]()
-    feed.shell.pump()
-    note = log.on_state(lambda live: states.append(live.state))
-    feed.trades(1, 1)
-    feed.trades(2, 2)
-    feed.client.protocol.lost(1_000, "reset")
-    feed.shell.pump()
-    assert states == ["live", "reconnecting"]
-    log.off(note)
-    feed.shell.wake()
-    feed.shell.pump()
-    assert states == ["live", "reconnecting"]
-
-
 def test_an_iteration_over_a_log_keeps_its_newest_ten_thousand(feed: Feed) -> None:
     log = feed.log()
     going, value = iter(log), iter(feed.open(LiveTable, "trades", BTC))
@@ -613,29 +598,6 @@ def test_observers_are_given_every_event_before_the_callbacks(feed: Feed) -> Non
     feed.client.protocol.lost(1_000, "reset")
     assert feed.client.dispatch() is True
     assert seen[3:] == ["observed state"]
-
-
-def test_a_history_without_an_info_api_is_not_known(feed: Feed) -> None:
-    fills = feed.open(LiveLog, "userFilled", {"userAddress": USER})
-    assert not feed.client.protocol.fills_history
-    feed.shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
-    assert fills.state == "live-unsequenced"
-    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
-    feed.client.read_history(feed.client.protocol.topics[fills.subject])()
-    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
-
-
-def test_a_history_of_no_form_is_not_known_and_says_why() -> None:
-    client = FeedClient(FeedProtocol(Settings(rate=None)), lambda _: {"userFills": 7})
-    client.shell = shell = Quiet(client)
-    assert client.protocol.fills_history
-    fills = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
-    shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
-    shell.pump()
-    [topic] = client.take_fills()
-    client.read_history(topic)()
-    assert fills.reason.endswith("earlier records are not known: an item is not a record")
-    assert fills.state == "live-unsequenced"
 
 
 def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,14 +123,6 @@ def test_unknown_fields_and_fewer_fields_are_read(kind: str) -> None:
         assert topic.is_live
 
 
-def test_a_gap_without_snapshots_is_counted_and_costs_no_subscription() -> None:
-    peer, topic = subscribed("userEvent")
-    peer.client.received(message("userEvent", 0), peer.now)
-    peer.client.received(message("userEvent", 2), peer.now)
-    assert (topic.state, topic.gaps, topic.data.holes, len(topic.data.records())) == ("live", 1, 1, 2)
-    assert peer.sent() == []
-
-
 def test_text_and_numbers_are_read_alike() -> None:
     peer, topic = subscribed("aopState")
     account = whole(AOP_RECORDS["accounts"], userAddr=USER, currency="1", status=1, balance=5)
@@ -312,42 +304,3 @@ def test_a_published_row_has_every_column() -> None:
             for one in topic.data.records():
                 assert set(one) <= known, kind
                 assert set(one) == set(CHANNELS[kind].columns or record.published), kind
-
-
-def test_an_account_whose_snapshot_never_comes_is_read_from_the_info_api() -> None:
-    peer, topic = subscribed("aopState")
-    peer.client.fills_history = True
-    for _ in range(100):
-        for text in peer.wait(1_000):
-            if text.startswith("subscribe"):
-                peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
-        peer.client.received(wire.PONG, peer.now)
-        peer.client.received(message("aopState", 1, type="incremental", userAddr=USER), peer.now)
-        due = peer.client.take_fills(peer.now)
-        if due:
-            break
-        assert not topic.is_live
-    assert (due, peer.client.must_close) == ([topic], "")
-    account = whole(AOP_RECORDS["accounts"], userAddr=USER, balance="5")
-    peer.client.filled(topic, {"aop": {"accounts": [account], "orders": [], "positions": []}}, peer.now)
-    assert (topic.state, topic.data.records()) == ("live-unsequenced", [account])
-    peer.client.received(
-        message("aopState", 9, type="incremental", aop={"accounts": [{**account, "balance": "6"}]}, userAddr=USER),
-        peer.now,
-    )
-    assert [one["balance"] for one in topic.data.records()] == ["6"]
-
-
-def test_a_history_that_can_not_be_read_is_said() -> None:
-    peer = Peer(rate=None)
-    peer.client.fills_history = True
-    topic = peer.subscribe("userFilled", userAddress=USER)
-    peer.open()
-    peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
-    assert peer.client.take_fills(peer.now) == [topic]
-    peer.client.filled(topic, None, peer.now, "earlier records are not known: no route")
-    assert topic.is_live
-    assert topic.has_data
-    assert (
-        topic.reason == "without sequences a lost message can't be noticed, and earlier records are not known: no route"
-    )

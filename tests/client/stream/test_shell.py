@@ -17,7 +17,7 @@ from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError, SubscriptionRefused
+from toolkit.errors import FeedError
 from toolkit.protocol.reads import feed as wire
 
 BTC = {"symbol": "BTCUSDC"}
@@ -243,19 +243,6 @@ def test_a_history_is_read_next_to_the_feed_and_joined_with_what_came_meanwhile(
     assert [one.exec_id for one in live.rows()] == [1, 2, 3]
 
 
-def test_a_history_that_fails_is_the_reason_and_not_the_end(feed: Open) -> None:
-    def history(_: Any) -> dict[str, Any]:
-        raise RuntimeError("no route")
-
-    client, lines = feed(history)
-    live = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
-    line = lines.wait()
-    line.wait_sent(1)
-    line.say(wire.acknowledgement("subscribe", live.subject))
-    live.wait(lambda one: one.reason.endswith("earlier records are not known: no route"), timeout=10)
-    assert live.is_live
-
-
 def test_a_callback_may_close_the_stream_and_does_not_wait_for_itself(feed: Open) -> None:
     client, lines = feed()
     live, ended = ticker(client), threading.Event()
@@ -271,21 +258,6 @@ def test_a_callback_may_close_the_stream_and_does_not_wait_for_itself(feed: Open
     with line.news:
         assert line.news.wait_for(lambda: line.closed, 10)
     assert live.errors == []
-
-
-def test_a_refused_subscription_is_not_asked_for_on_the_next_connection(feed: Open) -> None:
-    client, lines = feed()
-    refused, live = LiveValue(client, wire.CHANNELS["ticker"], {"symbol": "NOPE"}), ticker(client)
-    line = lines.wait()
-    line.wait_sent(2)
-    line.say(wire.refusal("subscribe", 40003, "not listed", "ticker.NOPE"))
-    with pytest.raises(SubscriptionRefused, match="not listed"):
-        refused.wait(timeout=10)
-    line.say(None)
-    second = lines.wait(2)
-    second.ticker(1)
-    live.wait(has_update, timeout=10)
-    assert second.sent == [wire.subscribe(wire.CHANNELS["ticker"], BTC)]
 
 
 def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: Open) -> None:

@@ -154,7 +154,6 @@ def trouble_freeze(proxy: Proxy, alice: Trader) -> None:
 @pytest.mark.parametrize(
     ("trouble", "expected_state"),
     [
-        (trouble_drop, "resyncing"),
         (trouble_gap, "resyncing"),
         (trouble_duplicate, ""),
         (trouble_delay, "reconnecting"),
