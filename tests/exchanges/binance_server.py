@@ -45,7 +45,7 @@ MARKET = {
 }
 FIRST_MS = 1_723_161_600_000
 """Time of the first candle and of the first funding rate."""
-CANDLES, RATES, PAGE = 2_500, 30, 1_000
+CANDLES, RATES, PAGE = 1_100, 30, 1_000
 
 
 def raw_messages() -> list[dict[str, Any]]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -19,7 +16,7 @@ import ccxt
 from toolkit.client.stream.live import Update
 from toolkit.errors import InputError, StaleData
 from toolkit.exchanges import readings, watching
-from toolkit.exchanges.watching import Feed, LoopThread, View
+from toolkit.exchanges.watching import Feed, View
 from toolkit.following import _change, _item, _whole
 from toolkit.venue.local import LocalVenue
 
@@ -104,48 +101,6 @@ def test_a_product_takes_the_finer_tick_and_step_of_contracts_in_base_units() ->
 
 
 # threads and feeds
-
-
-@pytest.fixture
-def loop() -> Iterator[LoopThread]:
-    made = LoopThread("toolkit-test")
-
-    async def nothing() -> None:
-        pass
-
-    yield made
-    if made._thread.is_alive():
-        made.close(nothing(), 30)
-    assert not made._thread.is_alive()
-    assert made._loop.is_closed()
-
-
-def test_a_loop_in_a_thread_answers_raises_and_ends_what_runs(loop: LoopThread) -> None:
-    begun, ended = queue.Queue[str](), []
-
-    async def answer() -> str:
-        return threading.current_thread().name
-
-    async def forever() -> None:
-        begun.put("begun")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("cancelled")
-
-    async def last() -> None:
-        ended.append("last")
-
-    assert loop.run(answer(), 30) == "toolkit-test"
-    with pytest.raises(TimeoutError):
-        loop.run(forever(), 0.01)
-    assert loop.run(answer(), 30) == "toolkit-test"
-    assert len(ended) == begun.qsize()  # on a crowded machine it may not have begun
-    loop.start(forever())
-    for _ in range(len(ended) + 1):
-        begun.get(timeout=30)
-    loop.close(last(), 30)
-    assert sorted(ended[-2:]) == ["cancelled", "last"]
 
 
 Steps = list[Any]

@@ -20,7 +20,6 @@ from toolkit import following
 from toolkit.errors import InputError, StaleData, UnknownProduct, VenueError
 from toolkit.exchanges import ExchangeMarket, exchange_market
 from toolkit.exchanges.watching import Feed, View
-from toolkit.following import Following
 from toolkit.products import Product
 from toolkit.venue.local import LocalVenue
 
@@ -339,34 +338,6 @@ def test_what_does_not_come_is_named_after_the_time_that_was_given(listed: dict[
     with pytest.raises(InputError, match=r"when_stale is 'stop'\. It must be pause or continue"):
         follow(known, when_stale="stop")
     assert known.closed == 1
-
-
-def test_the_first_books_may_take_longer_while_one_comes_after_the_other(
-    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upstream, looks = Upstream(listed, BTC, ETH, begun=False), list[View]()
-    missing = [(what, symbol) for symbol in (BTC, ETH) for what in BEGINNING]
-
-    def look(view: View) -> str:
-        looks.append(view)
-        if len(looks) % 6 == 0 and missing:  # with each look at all of them one more has come
-            what, symbol = missing.pop()
-            upstream.send(what, "snapshot", *BEGINNING[what], symbol=symbol)
-        return "live"
-
-    monkeypatch.setattr(View, "state", property(look))
-    with follow(upstream, timeout=0.12) as venue:  # three looks
-        assert (venue.following.state, missing) == ("live", [])
-
-
-def test_ten_seconds_are_waited_for_the_first_books_by_default(
-    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(Following, "start", lambda self, venue, timeout: waited.append(timeout))
-    for options in ({}, {"timeout": 10.0}, {"timeout": 3.0}):
-        follow(Upstream(listed, BTC), **options).close()
-    assert waited == [10.0, 10.0, 3.0]
 
 
 def test_time_passes_on_both_venues_by_a_second_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

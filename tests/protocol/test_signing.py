@@ -151,19 +151,6 @@ def test_a_change_of_any_part_gives_another_address(vector: dict[str, Any], what
     assert signer != vector["signerAddress"]
 
 
-def test_mutations_reach_recovery() -> None:
-    """The property above is not empty: nearly every golden request has a change that still is a request."""
-    other_signers = 0
-    for vector in vectors():
-        for what in ("action", "nonce", "v"):
-            try:
-                signer = signing.recover(changed(vector["request"], what, 3), CHAINS[vector["environment"]])
-            except (BadSignature, MalformedRequest):
-                continue
-            other_signers += signer != vector["signerAddress"]
-    assert other_signers > 250
-
-
 @pytest.mark.parametrize(
     ("r", "s", "field"),
     [

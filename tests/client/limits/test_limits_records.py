@@ -278,9 +278,7 @@ def test_an_order_that_fills_while_it_is_cancelled_is_reported_with_what_it_fill
     assert position == ("position", BTC, "LONG" if side == "BUY" else "SHORT", 0.014, "LEFT")
 
 
-def test_what_can_not_be_cancelled_is_left_and_says_why(
-    venue: LocalVenue, s: Session, network: Network
-) -> None:
+def test_what_can_not_be_cancelled_is_left_and_says_why(venue: LocalVenue, s: Session, network: Network) -> None:
     s.buy(BTC, "0.01", price="60000")
     for action in ("cancelOrder", "cancelAll"):
         venue.control.add_fault("code", action=action, code=40230, count=None)

@@ -142,31 +142,6 @@ def test_a_vault_is_traded_by_its_leaders_session(alice: toolkit.Session) -> Non
     assert alice.exchange.vault_close(vault_address=vault).code == 0
 
 
-def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
-    venue: LocalVenue, alice: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from toolkit.errors import MalformedRequest
-    from toolkit.venue.api import info_answers as info
-
-    answer = info.answer
-
-    def strict(core: object, name: str, values: dict[str, object]) -> object:
-        if name == "builder_agents" and values["builder"] is None:
-            raise MalformedRequest("builder is required", field="builder")
-        return answer(core, name, values)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(info, "answer", strict)
-    toolkit.Builder(maker).register("Acme")
-    alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    made = alice.permissions()
-    assert not made.attrs["complete"]
-    assert made["kind"].tolist() == ["agent", "builder"]
-    with toolkit.connect(venue=venue, account=0, approve=False) as later:
-        assert later.permissions()["kind"].tolist() == ["agent"]
-        known = later.permissions(builders=[development.account(1).address])
-        assert known["kind"].tolist() == ["agent", "builder"]
-
-
 AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}
 BUILDER_ROW = {"kind": "builder", "name": "", "address": "0xB", "of": "0xC", "status": "ACTIVE"}
 

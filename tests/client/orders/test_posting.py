@@ -317,20 +317,6 @@ def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
     assert Sender.current() == Sender(here, None)
 
 
-def test_each_wait_for_the_own_turn_is_named_so(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seconds, waits in ((2.0, [Sleep(2.0, queued=True)]), (0.0, [])):
-        monkeypatch.setattr(type(delivery.limiter), "reserve", lambda *_, seconds=seconds: seconds)
-        flow = delivery.limiter.turn("placeOrder")
-        assert next(flow) == Elapsed()
-        found: list[Any] = []
-        try:
-            found.append(flow.send(5))
-            next(flow)
-        except StopIteration:
-            pass
-        assert found == waits
-
-
 def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is() -> None:
     s = session(FakeVenue(), environment="mainnet", confirm=lambda _: False)
     given = s.intents.prepare(LEVERAGE)

@@ -301,8 +301,6 @@ def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
         (BOTH, answer(40230, rows({"txCode": 7}, {"ordId": 2})), "REJECTED", [False, False]),
         (BOTH, answer(0, rows(TWO_OK, ONE_OK)), "SUBMITTED", [True, True]),
         (BOTH, answer(0, rows(ONE_OK, {"clOrdId": 5001, "txCode": 0})), "SUBMITTED", [True, True]),
-        (BOTH, answer(40230, rows(ONE_OK, TWO_OK)), "UNKNOWN", [True, True]),  # refused, and each was accepted
-        (BOTH, answer(40204, rows(ONE_BAD, TWO_BAD)), "UNKNOWN", [False, False]),
         (replace(BOTH, nonce=6), answer(0, NAMED), "SUBMITTED", [True, True]),  # ids may have named others before
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import toolkit
-from tests.client.fake import MASTER, Executed, FakeVenue, session
+from tests.client.fake import MASTER, FakeVenue, session
 from toolkit import errors, orders
 from toolkit.client.io.transport import HttpTransport, Retry
 from toolkit.client.orders.intents import IntentState
@@ -86,25 +86,6 @@ def test_an_order_that_never_arrived_expires_for_certain(venue: LocalVenue, alic
     venue.advance("2m")
     (receipt,) = s.resolve()
     assert (receipt.state, receipt.code) == (IntentState.REJECTED, 40208)
-
-
-def test_a_clock_that_is_off_does_not_matter_and_is_known(venue: LocalVenue, alice: toolkit.Session) -> None:
-    for off in (90_000, -90_000):
-        s = session_behind(venue, off)
-        assert s.buy("BTCUSDC", "0.001", price="50000").status == "NEW"
-        assert s.clock.skew_ms == -off
-
-
-def session_behind(venue: LocalVenue, ms: int) -> toolkit.Session:
-    class Behind:
-        runs = False
-
-        def now_ms(self) -> int:
-            return venue.host.now_ms() - ms
-
-    return toolkit.connect(
-        "local", base_url="http://venue", transport=Executed(venue), clock=Behind(), retry=HASTY
-    )  # fmt: skip
 
 
 def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: LocalVenue) -> None:

@@ -117,38 +117,6 @@ def test_an_entry_of_another_name_or_environment_is_no_parent_order_of_a_session
 # when and how often
 
 
-def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_places_nothing(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent, prepared = ten(session), list[object]()
-    with unanswered(venue):
-        venue.advance("1m")
-        parent.cancel()
-        prepare = Delivery.prepare
-
-        def counted(self: Delivery, *args: Any, **more: Any) -> Any:
-            prepared.append(args)
-            return prepare(self, *args, **more)
-
-        monkeypatch.setattr(Delivery, "prepare", counted)
-        venue.advance("3m")
-        assert (parent.plan.done, parent.plan.settled) == (2, False)
-    venue.advance("3s")
-    assert (parent.plan.done, parent.plan.settled, parent.filled) == (2, True, Decimal("0.02"))
-    assert prepared == []
-
-
-def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent = ten(session)
-    with monkeypatch.context() as patch:
-        patch.setattr(Plan, "next_quantity", lambda *_: Decimal(0))
-        patch.setattr(Delivery, "prepare", lambda *_, **__: pytest.fail("there is nothing to trade"))
-        venue.advance("1m")
-    assert (parent.plan.done, len(parent.plan.children), parent.message) == (2, 1, "")
-
-
 def test_where_the_clock_stands_no_thread_is_started(session: Session, venue: LocalVenue) -> None:
     ten(session)
     venue.advance("1m")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client.reads import frames
@@ -20,7 +20,7 @@ from toolkit.protocol.reads.door import typed_rows
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info.accounts import AccountAgent
 from toolkit.protocol.reads.info.candles import Kline
-from toolkit.protocol.reads.info.funding import FundingPayment, FundingRate
+from toolkit.protocol.reads.info.funding import FundingRate
 from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
@@ -103,25 +103,10 @@ def test_values_are_typed_named_and_in_utc() -> None:
     assert pd.isna(row["parent_order_id"])
 
 
-def test_exact_amounts_are_decimals_as_written() -> None:
-    data = {"items": [ORDER | {"price": 0.1}]}
-    made = frames.frame(ENDPOINTS["order_states"], envelope(data), exact=True)
-    assert made["quantity"][0] == Decimal("0.300")
-    assert str(made["quantity"][0]) == "0.300"
-    assert made["price"][0] == Decimal("0.1")
-    assert made["trigger_price"][0] is pd.NA
-
-
 def test_reordered_fields_and_numbers_for_text_give_the_same_frame() -> None:
     turned = {key: ORDER[key] for key in reversed(ORDER)} | {"symbol": "1", "side": "SELL", "clOrdId": "7"}
     one, other = (frames.frame(ENDPOINTS["order_states"], envelope([row]), symbols=SYMBOLS) for row in (ORDER, turned))
     pd.testing.assert_frame_equal(one, other)
-
-
-def test_an_unknown_code_or_enum_number_stays_readable() -> None:
-    made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER | {"symbol": 99, "type": 77}]), symbols=SYMBOLS)
-    assert made["symbol"][0] == "99"
-    assert made["type"][0] == "77"
 
 
 def test_a_value_that_does_not_fit_is_na_and_kept_as_answered() -> None:
@@ -151,19 +136,6 @@ def test_an_answer_that_cannot_be_read_is_shown_up_to_500_characters(body: bytes
     assert caught.value.body == body[:500].decode()
 
 
-def test_zero_times_are_missing_times() -> None:
-    made = frames.frame(ENDPOINTS["agents"], envelope([{"revokedAt": 0, "approvedAt": 1767225600000}]))
-    assert pd.isna(made["revoked_at"][0])
-    assert made["approved_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
-
-
-def test_seconds_and_milliseconds_give_the_same_dtype() -> None:
-    made = frames.frame(ENDPOINTS["builder_agents"], envelope({"agents": [{"expiresAt": 1767225600, "expired": 0}]}))
-    assert made["expires_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
-    assert made["expires_at"].dtype == "datetime64[ms, UTC]"
-    assert made["expired"][0] is False or not made["expired"][0]
-
-
 def test_uniform_candles_read_fast_equal_the_general_way() -> None:
     rows = [kline(at) for at in range(5000)]
     fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
@@ -179,14 +151,7 @@ def test_reordered_candles_read_the_same() -> None:
     pd.testing.assert_frame_equal(one, other)
 
 
-def test_several_pages_make_one_frame() -> None:
-    rows = [kline(at) for at in range(100)]
-    pages = [envelope(rows[:60]), envelope(rows[60:])]
-    made = frames.frame(ENDPOINTS["klines"], pages)
-    pd.testing.assert_frame_equal(made, frames.frame(ENDPOINTS["klines"], envelope(rows)))
-    assert made.attrs["raw"].pages == tuple(pages)
-
-
+@settings(max_examples=30)
 @given(st.lists(st.decimals(min_value=0, max_value=10**9, places=6), min_size=1, max_size=20))
 def test_the_fast_way_reads_every_decimal_as_python_does(numbers: list[Decimal]) -> None:
     rows = [kline(at, open=str(number)) for at, number in enumerate(numbers)]
@@ -214,22 +179,13 @@ def test_the_raw_answer_survives_copies_and_gets_in_no_ones_way(tmp_path: Path) 
     assert len(made.merge(other, on="symbol")) == 2
 
 
-def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
-    payment = {"id": 1, "posSide": 2, "fundingFee": "-0.5", "fundingTime": 1767225600000, "symbol": 2}
-    data = {"total": 1, "items": [payment]}
-    one = frames.frame(ENDPOINTS["funding_payments"], envelope(data), symbols=SYMBOLS)
-    other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
-    pd.testing.assert_frame_equal(one, other)
-    assert one["side"][0] == "SHORT"
-    assert one.dtypes.equals(frames.empty(FundingPayment.declared).dtypes)
-
-
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5)
 )
 
 
 @pytest.mark.filterwarnings("ignore::toolkit.errors.DataWarning")
+@settings(max_examples=30)
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
     made = frames.from_rows(OrderState.declared, rows)

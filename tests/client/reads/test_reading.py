@@ -332,28 +332,6 @@ def test_pages_are_asked_for_by_time_and_within_a_millisecond_by_number() -> Non
     assert [row["id"] for row in oldest_first([read, other])] == ["3", "4", "5", "6", "7", "60", "8", "9", "1"]
 
 
-@pytest.mark.parametrize(
-    ("count", "total", "warned"),
-    [(10, None, True), (20, None, True), (9, None, False), (3, 3, False), (3, 6, True), (3, 7, True)],
-)
-def test_the_same_page_three_times_ends_a_read_and_says_whether_there_may_be_more(
-    count: int, total: int | None, warned: bool
-) -> None:
-    rows = [fill(number, 0) for number in range(count)]
-    fetch, asked = paged(lambda _: rows if total is None else {"total": total, "items": rows})
-    read = PagedRead(ENDPOINTS["fills"], (("userAddr", USER),))
-    run(read, fetch)
-    of_total = "" if total is None else f" of {total}"
-    said = (
-        f"/info/trade/page: the venue answers every page with the same {count} rows. {count}{of_total} rows were read "
-        "in 4 requests and 0.0 s, and there may be more"
-    )
-    assert read.missing == (said if warned else "")
-    assert len(read.rows) == count
-    # Once, then from the time of its rows until it came three times in a row, and the first page as a proof.
-    assert [one["page"] for one in asked] == (["1"] if total == 3 else ["1", "1", "2", "1"])
-
-
 def test_rows_without_a_readable_time_come_last_and_move_no_window() -> None:
     rows = [
         fill(3),
@@ -460,21 +438,3 @@ def test_a_value_of_a_query_is_text_by_its_kind() -> None:
     with pytest.raises(MalformedRequest) as caught:
         query_text(size, (size.high or 0) + 1)
     assert (caught.value.field, caught.value.value) == ("page_size", (size.high or 0) + 1)
-
-
-@pytest.mark.parametrize(("size", "again"), [(3, {}), (2, {"order_states": 1})])
-@pytest.mark.parametrize("name", ["order_states", "fills"])
-def test_rows_that_change_are_read_again_only_where_there_was_more_than_a_page(
-    name: str, size: int, again: dict[str, int]
-) -> None:
-    record = ENDPOINTS[name].record
-    rows = [{record.identity[0]: str(at), record.time: NOW + at} for at in (3, 2, 1)]
-
-    def answer(query: dict[str, str]) -> dict[str, Any]:
-        begin, end = int(query.get("startTime", 0)), int(query.get("endTime", MAX_TIME))
-        inside = [row for row in rows if begin <= row[record.time] <= end]
-        return {"total": len(inside), "items": inside[:size]}
-
-    fetch, asked = paged(answer)
-    run(PagedRead(ENDPOINTS[name], ()), fetch)
-    assert sum(one.get("startTime") == str(NOW + 3) for one in asked) == again.get(name, 0)

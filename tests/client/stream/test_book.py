@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolkit
@@ -21,6 +21,7 @@ quantity = st.sampled_from(["0", "0.000", "1", "2.5", "0.001"])
 changes = st.lists(st.tuples(price, quantity), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(changes, max_size=20))
 def test_increments_keep_the_book_a_sorted_map(steps: list[list[tuple[str, str]]]) -> None:
     book, model = LocalBook(), dict[Decimal, tuple[str, str]]()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from toolkit.client.stream.client import FeedClient
-from toolkit.client.stream.connections import ConnectionEnded, HubConnection
+from toolkit.client.stream.connections import ConnectionEnded
 from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
@@ -276,54 +276,3 @@ def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: 
     with pytest.raises(FeedError, match="ticker: the stream was closed meanwhile"):
         ticker(client)
     assert (lines.attempts, client.protocol.phase) == (0, "idle")
-
-
-class Hub:
-    """The feed of a venue in this process, as a connection sees it."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.sent: list[str] = []
-        self.closed, self.reason, self.on_wake = False, "", None
-        self.names: list[str] = []
-
-    def open(self, name: str, clock: Any) -> Hub:
-        self.names.append(name)
-        assert clock() > 0
-        return self
-
-    def send(self, text: str) -> None:
-        self.sent.append(text)
-
-    def drain(self) -> list[str]:
-        texts, self.texts = self.texts, []
-        return texts
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def test_a_connection_in_this_process_gives_every_text_before_its_end() -> None:
-    async def use() -> None:
-        hub = Hub()
-        hub.texts = ["1"]
-        connection = await HubConnection.connect(hub)
-        other = await HubConnection.connect(Hub())
-        assert await connection.receive() == "1"
-        waiting = asyncio.create_task(connection.receive())
-        await asyncio.sleep(0)
-        hub.texts = ["2", "3"]
-        assert hub.on_wake is not None
-        threading.Thread(target=hub.on_wake).start()
-        assert await asyncio.wait_for(waiting, 10) == "2"
-        hub.closed, hub.reason = True, "maintenance"
-        assert await connection.receive() == "3"
-        for _ in range(2):
-            with pytest.raises(ConnectionEnded, match="the venue closed the connection: maintenance"):
-                await asyncio.wait_for(connection.receive(), 10)
-        await connection.send("hello")
-        await connection.close()
-        assert (hub.sent, hub.on_wake, len(hub.names)) == (["hello"], None, 1)
-        assert other is not connection
-
-    asyncio.run(use())

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import itertools
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -18,8 +16,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from tests.client.proxy import Proxy
 from tests.venue.traders import Trader
@@ -30,7 +26,6 @@ from toolkit.client.stream.updates import Settings
 from toolkit.errors import StaleData
 from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served import application, server
 from toolkit.venue.served.server import Served
 
 QUICK = Settings(
@@ -254,71 +249,6 @@ def test_reconnecting_leaks_no_thread_or_socket(venue: LocalVenue, served: Serve
         await_true(lambda: (started_threads(), descriptors()) <= before)
     assert not threads()
     await_true(lambda: not venue.host.feed.open_connections)
-
-
-def test_fifty_subscriptions_at_the_venues_own_limits(venue: LocalVenue, served: Served, alice: Trader) -> None:
-    with stream_to(served.environment.feed_url, Settings()) as stream:
-        books = [stream.order_book("BTCUSDC", depth) for depth in range(1, 51)]
-        await_true(lambda: all(book.state == "live" for book in books), 60)
-        (connection,) = venue.host.feed.open_connections
-        for tick in range(60):
-            alice.place("BUY", f"620{tick:02}", "0.001")
-        await_true(lambda: all(book.best_bid == 62059 for book in books))
-        for book in books:
-            assert levels(book) == truth(venue, book.depth)
-            assert (book.gaps, book.resyncs) == (0, 0)
-        assert not connection.closed
-        stream.health.assert_healthy()
-
-
-@pytest.fixture
-def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A served venue whose sockets buffer little, so that a slow reader is felt soon."""
-
-    listen = server.listen
-
-    def listen_narrow(*args: Any, **kwargs: Any) -> socket.socket:
-        listener = listen(*args, **kwargs)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
-        return listener
-
-    monkeypatch.setattr(server, "listen", listen_narrow)
-    monkeypatch.setattr(application, "GOODBYE", 0.2)
-    with venue.serve() as made:
-        yield made
-
-
-def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
-    venue: LocalVenue, narrow: Served, alice: Trader
-) -> None:
-    venue.host.feed.queue = 50
-    bob = Trader(venue, 1)
-    raw = socket.create_connection(("127.0.0.1", narrow.port))
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    with (
-        connect(f"{narrow.ws_url}/ws/dex", sock=raw, max_queue=1, compression=None) as lazy,
-        stream_to(narrow.environment.feed_url) as stream,
-    ):
-        lazy.send('{"method":"subscribe","subscription":{"type":"trades","symbol":"BTCUSDC"}}')
-        trades = stream.trades("BTCUSDC").wait()
-        await_true(lambda: len(venue.host.feed.open_connections) == 2)
-        slow = next(one for one in venue.host.feed.open_connections if one.subjects.keys() == {"trades.BTCUSDC"})
-        order = {"symbolCode": 1, "ordPx": "62500", "ordQty": "0.001", "ordType": "LIMIT", "timeInForce": "GTC"}
-        seen = 0
-        sides = itertools.cycle((("SELL", "BUY"), ("BUY", "SELL")))
-        while len(venue.host.feed.open_connections) == 2 and not slow.closed:
-            maker, taker = next(sides)
-            alice.act("placeOrder", orders=[{**order, "ordSide": maker}] * 80)
-            bob.place(taker, "62500", "0.080")
-            seen += 80
-            trades.wait(lambda live, seen=seen: len(live) >= min(seen, 9_000))
-            assert seen < 60_000
-        assert trades.state == "live"
-        await_true(lambda: len(venue.host.feed.open_connections) == 1)
-        with contextlib.suppress(ConnectionClosed):
-            while lazy.recv(timeout=LIMIT):
-                continue
-        assert lazy.close_code in (1006, 1013)
 
 
 def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ import pytest
 import toolkit
 from tests.client.stream import LIVE_NAMES
 from tests.venue.traders import Trader
-from toolkit.client.stream.async_stream import AsyncStream
-from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.stream import Stream
@@ -173,24 +170,6 @@ def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
     assert len(received) == 4
 
 
-def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
-    stream: Stream, alice: Trader, venue: LocalVenue
-) -> None:
-    book = stream.order_book("BTCUSDC")
-    states: list[str] = []
-    book.on_state(lambda live: states.append(live.state))
-    for kind in ("drop", "skip"):
-        venue.host.feed.faults.add(kind, channel="orderBook")
-        alice.place("BUY", "62500", "0.001")
-        alice.place("BUY", "62499", "0.001")
-    assert book.gaps == 2
-    assert states.count("resyncing") == 2 or book.state == "resyncing"
-    venue.advance("1s")
-    assert len(book.bids()) == 2
-    assert book.bids()[0][1] == Decimal("0.002")
-    book.assert_healthy()
-
-
 def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     stream: Stream, alice: Trader, venue: LocalVenue
 ) -> None:
@@ -211,24 +190,6 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     assert book.best_bid == 62500
     assert states == ["reconnecting", "subscribing", "live"]
     assert stream.health.reconnects == 1
-
-
-def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
-    ticker = stream.ticker("BTCUSDC")
-    venue.host.feed.faults.add("freeze")
-    venue.advance("10s")
-    assert ticker.state == "live"
-    venue.advance("10s")
-    assert ticker.stale
-    with pytest.raises(StaleData):
-        ticker.assert_healthy()
-    for _ in range(60):
-        venue.advance("1s")
-    assert ticker.state != "live"
-    venue.host.feed.faults.clear()
-    for _ in range(60):
-        venue.advance("1s")
-    ticker.assert_healthy()
 
 
 def test_a_revert_removes_what_it_undoes(stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue) -> None:
@@ -328,38 +289,3 @@ def test_an_interrupted_cell_leaves_no_message_half_applied(
         alice.place("BUY", "62500", "0.001")
     assert book.best_bid == 62500, "the next look asks for a fresh snapshot"
     book.assert_healthy()
-
-
-def test_the_asynchronous_twin_has_the_same_names_and_shares_the_connection(
-    stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
-) -> None:
-    async def cell() -> list[FeedRow]:
-        async with AsyncStream(stream).order_book("BTCUSDC") as book:
-            trades = AsyncStream(stream).trades("BTCUSDC")
-            assert len(await book.frame()) == 0
-            seen: list[FeedRow] = []
-
-            async def watch() -> None:
-                async for trade in trades:
-                    seen.append(trade)
-                    if len(seen) == 2:
-                        return
-
-            watcher = asyncio.create_task(watch())
-            waiter = asyncio.create_task(book.wait(lambda live: live.best_ask == 62501, timeout=10))
-            await asyncio.sleep(0)
-            for price in ("62500", "62501"):
-                alice.place("SELL", price, "0.001")
-                bob.place("BUY", price, "0.001")
-            alice.place("SELL", "62501", "0.001")
-            await asyncio.wait_for(watcher, 10)
-            assert (await waiter).best_ask == 62501
-            assert trades.last.price == 62501
-            with pytest.raises(StaleData):
-                await book.wait()
-        assert book.state == "closed"
-        return seen
-
-    assert [trade.price for trade in asyncio.run(cell())] == [62500, 62501]
-    assert set(LIVE_NAMES) <= set(dir(AsyncStream(stream)))
-    assert len(venue.host.feed.open_connections) == 1
