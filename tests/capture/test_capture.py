@@ -207,42 +207,6 @@ def field(name: str) -> RecordField:
     return next(one for one in every if one.wire == name)
 
 
-@pytest.mark.parametrize(
-    ("name", "fits", "differs"),
-    [
-        ("balance", ["1", "-0.5", "0"], [1, "1e5", "", "1.", ".5", "+1", None]),
-        ("maxLeverage", [1, 40], ["40", 1.5, True, None]),
-        ("tradeCount", [0, -5], ["12", 1.0, True, "", None]),
-        ("ordId", ["1", "1767225600000000"], [1, "x", "", None]),
-        ("symbolCode", [1], ["1", "BTC", 1.0]),
-        ("agentName", ["", "x"], [5, None]),
-        ("userAddr", ["", "0x" + "aB" * 20], ["0x" + "a" * 39, "a" * 40, 5, None]),
-        ("txHash", ["", "0x" + "0" * 64, "f" * 64], ["0x" + "0" * 63, "g" * 64, 5, None]),
-        ("onlyIsolated", [True, False], [0, 1, "true", None]),
-        ("blockTime", [0, 10**12, 1_767_225_600_000], [10**12 - 1, 1, "1767225600000", True, 1.0, 10**14]),
-        ("timestamp", [0, 10**9, 1_767_225_600], [10**9 - 1, 1, "1767225600", True, 10**11]),
-        ("execStatus", ["NEW"], ["", "HOLD", 1, None]),
-        ("reduceOnly", [0, 3], ["NONE", 9, True, None]),
-    ],
-)
-def test_each_form_takes_what_is_published_and_nothing_next_to_it(
-    name: str, fits: list[Any], differs: list[Any]
-) -> None:
-    _, form = form_of(field(name))
-    assert [value for value in fits if not form(value)] == []
-    assert [value for value in differs if form(value)] == []
-
-
-def test_a_difference_from_what_only_the_local_venue_declares_is_marked_as_such() -> None:
-    marks = {True: set[bool](), False: set[bool]()}
-    for endpoint in EVERY.values():
-        row: dict[str, Any] = {"nothing": "known"}
-        data = {"paged": {"total": 1, endpoint.items: [row]}, "list": [row], "one": row}[endpoint.shape]
-        found, _ = compare_answer(endpoint, 200, {"code": 0, "message": "", "data": data, "traceId": 1})
-        marks[endpoint.published] |= {one.published for one in found if one.field == "traceId"}
-    assert marks == {True: {True}, False: {False}}
-
-
 def lie(request: httpx.Request) -> httpx.Response:
     """Answer as a venue that has changed: one path is gone, one answers HTML, one has other fields."""
     path = request.url.path

@@ -107,20 +107,6 @@ def test_revoking_takes_a_name_or_an_address(alice: toolkit.Session, maker: tool
         alice.buy("BTCUSDC", "0.01", "30000")
 
 
-def test_revoke_ends_exactly_what_was_named(alice: toolkit.Session) -> None:
-    agents = [development.account(30 + number).address for number in range(2)]
-    for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
-        alice.exchange.approve_agent(agent, name)
-    for unknown in ("", None):
-        with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
-            alice.permissions.revoke(unknown)  # type: ignore[arg-type]
-    alice.permissions.revoke("Bot")
-    assert alice.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
-    alice.exchange.approve_agent(agents[0], "")
-    alice.permissions.revoke(agents[0].lower())
-    assert alice.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
-
-
 def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
     toolkit.Builder(maker).register("Acme")
     terms = {"builderAddress": maker.account, "maxFeeRate": "0.001", "validitySeconds": 0, "dexChain": "Testnet"}

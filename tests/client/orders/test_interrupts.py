@@ -63,7 +63,7 @@ def unsynchronised(empty: Path, path: Path) -> SqliteLedger:
     return ledger
 
 
-@pytest.mark.parametrize("stride", [41, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [41, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("script", [[], ["answer lost"]])
 def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(
