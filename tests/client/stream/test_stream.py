@@ -170,6 +170,24 @@ def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
     assert len(received) == 4
 
 
+def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
+    stream: Stream, alice: Trader, venue: LocalVenue
+) -> None:
+    book = stream.order_book("BTCUSDC")
+    states: list[str] = []
+    book.on_state(lambda live: states.append(live.state))
+    for kind in ("drop", "skip"):
+        venue.host.feed.faults.add(kind, channel="orderBook")
+        alice.place("BUY", "62500", "0.001")
+        alice.place("BUY", "62499", "0.001")
+    assert book.gaps == 2
+    assert states.count("resyncing") == 2 or book.state == "resyncing"
+    venue.advance("1s")
+    assert len(book.bids()) == 2
+    assert book.bids()[0][1] == Decimal("0.002")
+    book.assert_healthy()
+
+
 def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     stream: Stream, alice: Trader, venue: LocalVenue
 ) -> None:
