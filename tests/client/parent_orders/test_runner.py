@@ -260,3 +260,54 @@ def test_the_children_trade_for_the_vault_of_their_parent(session: Session, venu
     assert (parent.status, parent.plan.vault) == ("FINISHED", vault)
     assert session.positions().empty
     assert session.positions(account=vault, exact=True)["size"].tolist() == [Decimal("0.010")]
+
+
+def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_places_nothing(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, prepared = ten(session), list[object]()
+    with unanswered(venue):
+        venue.advance("1m")
+        parent.cancel()
+        prepare = Delivery.prepare
+
+        def counted(self: Delivery, *args: Any, **more: Any) -> Any:
+            prepared.append(args)
+            return prepare(self, *args, **more)
+
+        monkeypatch.setattr(Delivery, "prepare", counted)
+        venue.advance("3m")
+        assert (parent.plan.done, parent.plan.settled) == (2, False)
+    venue.advance("3s")
+    assert (parent.plan.done, parent.plan.settled, parent.filled) == (2, True, Decimal("0.02"))
+    assert prepared == []
+
+
+@pytest.mark.parametrize("words", ["it broke", ""])
+def test_an_error_is_tried_again_after_two_seconds_and_its_words_or_its_kind_are_the_message(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    parent = ten(session)
+
+    def broken(*_: Any) -> Any:
+        raise ValueError(*([words] if words else []))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", broken)
+        venue.advance("1m")
+        assert (parent.message, parent.plan.done) == (words or "ValueError", 1)
+        venue.advance("1s")
+    assert parent.plan.done == 1
+    venue.advance("1s")
+    assert (parent.message, parent.plan.done) == ("", 2)
+
+
+def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = ten(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", lambda *_: Decimal(0))
+        patch.setattr(Delivery, "prepare", lambda *_, **__: pytest.fail("there is nothing to trade"))
+        venue.advance("1m")
+    assert (parent.plan.done, len(parent.plan.children), parent.message) == (2, 1, "")

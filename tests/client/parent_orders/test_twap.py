@@ -501,3 +501,20 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     with pytest.raises(LimitReached, match="real money"):
         second.parent_orders.get(parent.id).resume()
     first.close()  # its thread would wait for the next child order
+
+
+def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:
+    plan = Plan("parent-1", "local", "0x", None, 0, twap("BTCUSDC", "BUY", "1", "10m", slices=11), 60_000, "me")
+    assert plan.advanced(60_500).due_ms == 120_000
+    assert plan.advanced(7_000_000).due_ms == 7_060_000
+    assert Plan.load(plan.dump()) == plan
+
+
+def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        taken = other.parent_orders.get(parent.id).resume()
+        assert (taken.plan.done, parent.status) == (2, "RUNNING")
+        venue.advance("9m")
+        assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
+    assert held(venue) == Decimal("0.1")
