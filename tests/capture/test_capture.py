@@ -21,9 +21,7 @@ from tests.capture.asking import ask_for_errors
 from tests.capture.comparison import (
     Difference,
     compare_answer,
-    compare_envelope,
     compare_messages,
-    compare_rows,
     form_of,
 )
 from tests.capture.findings import StandIns
@@ -126,26 +124,6 @@ def test_nothing_in_the_files_names_the_account(published: tuple[findings.Captur
     assert facts["summary"] == taken.summary()
 
 
-def test_fixtures_of_a_capture_read_as_the_answers_did(
-    published: tuple[findings.Capture, Session], tmp_path: Path
-) -> None:
-    taken, _ = published
-    taken.write(tmp_path)
-    rest = [json.loads(line) for line in (tmp_path / "rest.jsonl").read_text(encoding="utf-8").splitlines()]
-    seen = 0
-    for one in rest:
-        if one["name"] in EVERY:
-            differences, rows = compare_answer(EVERY[one["name"]], one["status"], one["body"])
-            assert [each for each in differences if each.published] == [], one["name"]
-            assert len(rows) <= findings.ROWS
-            seen += len(rows)
-    assert seen > 20
-    feed = [json.loads(line) for line in (tmp_path / "feed.jsonl").read_text(encoding="utf-8").splitlines()]
-    for channel in {one["channel"] for one in feed}:
-        messages = [one["data"] for one in feed if one["channel"] == channel]
-        assert compare_messages(wire.CHANNELS[channel], messages) == []
-
-
 def body_of(endpoint: Endpoint, data: Any) -> dict[str, Any]:
     return {"code": 0, "message": "success", "data": data}
 
@@ -229,56 +207,6 @@ def field(name: str) -> RecordField:
     return next(one for one in every if one.wire == name)
 
 
-@pytest.mark.parametrize(
-    ("name", "fits", "differs"),
-    [
-        ("balance", ["1", "-0.5", "0"], [1, "1e5", "", "1.", ".5", "+1", None]),
-        ("maxLeverage", [1, 40], ["40", 1.5, True, None]),
-        ("tradeCount", [0, -5], ["12", 1.0, True, "", None]),
-        ("ordId", ["1", "1767225600000000"], [1, "x", "", None]),
-        ("symbolCode", [1], ["1", "BTC", 1.0]),
-        ("agentName", ["", "x"], [5, None]),
-        ("userAddr", ["", "0x" + "aB" * 20], ["0x" + "a" * 39, "a" * 40, 5, None]),
-        ("txHash", ["", "0x" + "0" * 64, "f" * 64], ["0x" + "0" * 63, "g" * 64, 5, None]),
-        ("onlyIsolated", [True, False], [0, 1, "true", None]),
-        ("blockTime", [0, 10**12, 1_767_225_600_000], [10**12 - 1, 1, "1767225600000", True, 1.0, 10**14]),
-        ("timestamp", [0, 10**9, 1_767_225_600], [10**9 - 1, 1, "1767225600", True, 10**11]),
-        ("execStatus", ["NEW"], ["", "HOLD", 1, None]),
-        ("reduceOnly", [0, 3], ["NONE", 9, True, None]),
-    ],
-)
-def test_each_form_takes_what_is_published_and_nothing_next_to_it(
-    name: str, fits: list[Any], differs: list[Any]
-) -> None:
-    _, form = form_of(field(name))
-    assert [value for value in fits if not form(value)] == []
-    assert [value for value in differs if form(value)] == []
-
-
-def test_a_difference_from_what_only_the_local_venue_declares_is_marked_as_such() -> None:
-    marks = {True: set[bool](), False: set[bool]()}
-    for endpoint in EVERY.values():
-        row: dict[str, Any] = {"nothing": "known"}
-        data = {"paged": {"total": 1, endpoint.items: [row]}, "list": [row], "one": row}[endpoint.shape]
-        found, _ = compare_answer(endpoint, 200, {"code": 0, "message": "", "data": data, "traceId": 1})
-        marks[endpoint.published] |= {one.published for one in found if one.field == "traceId"}
-    assert marks == {True: {True}, False: {False}}
-
-
-def test_an_error_that_has_no_code_is_named_by_what_was_expected() -> None:
-    assert compare_envelope("x", {"code": 40003, "message": "", "data": None}, 400, 400, None) == []
-    (found,) = compare_envelope("x", {"code": 0, "message": "", "data": None}, 400, 400, None)
-    assert (found.field, found.declared, found.found) == ("code", "not 0", "0")
-    (found,) = compare_envelope("x", {"code": 7, "message": "", "data": None}, 200, 200, 40201)
-    assert (found.declared, found.found) == ("40201", "7")
-
-
-def test_rows_that_are_no_rows_are_counted() -> None:
-    record = ENDPOINTS[0].record
-    (found,) = compare_rows("x", record, [5, "x"])
-    assert found.found == "2 of 2 are not objects"
-
-
 def lie(request: httpx.Request) -> httpx.Response:
     """Answer as a venue that has changed: one path is gone, one answers HTML, one has other fields."""
     path = request.url.path
@@ -322,14 +250,6 @@ def test_a_venue_that_has_changed_is_reported_without_keys(liar: Session, tmp_pa
     assert f"{taken.summary()}." in text
 
 
-def test_a_feed_that_can_not_be_reached_is_reported(tmp_path: Path) -> None:
-    with session_of(lie, base_url="http://127.0.0.1:1", ws_url="ws://127.0.0.1:9", wallet=None) as s:
-        taken = findings.take(s, 0.5, timeout=2)
-    assert taken.feed.error
-    taken.write(tmp_path)
-    assert "The feed failed" in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
 def test_on_mainnet_nothing_is_posted() -> None:
     def methods(environment: toolkit.Environment) -> list[str]:
         flow, sent = ask_for_errors(environment), []
@@ -358,13 +278,6 @@ def test_stand_ins_are_stable_and_keep_their_form() -> None:
     assert stand_ins.clean(f"signer {address} …") == f"signer 0x{'1'.zfill(40)} …"
     assert stand_ins.clean("1767225900001002") == "1767225900001002"
     assert "abab" not in stand_ins.clean(f"cut {address[:20]}").lower()
-
-
-@pytest.mark.parametrize("name", ["referralCode", "inviterCode"])
-@pytest.mark.parametrize("code", ["A1B2C3D4E5", "my-desk", "1234567", 77])
-def test_a_referral_code_of_any_form_is_left_out(name: str, code: Any) -> None:
-    answer = {"data": {"items": [{"userAddr": "0x" + "ab" * 20, name: code}]}}
-    assert str(code).lower() not in str(StandIns().clean(answer)).lower()
 
 
 def test_one_command_captures(

@@ -128,7 +128,7 @@ KEPT: dict[str, Any] = {}
 """What the suite has from the server that tells the truth, kept for all examples."""
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.sampled_from(LIES))
 def test_each_shapes_statement_holds_for_the_truth_and_differs_for_a_lie(case: tuple[Shape, str]) -> None:
     shape, lie = case
@@ -139,8 +139,7 @@ def test_each_shapes_statement_holds_for_the_truth_and_differs_for_a_lie(case: t
 
 
 NO_TRADING = (
-    Answer(404, {"detail": "Not Found"}), Answer(405, ""), Answer(501, "Unsupported method"),
-    Answer(200, {"code": 40280, "message": "off"}), Answer(400, {"code": 1, "message": "unsupported operation"}),
+    Answer(404, {"detail": "Not Found"}), Answer(200, {"code": 40280, "message": "off"}),
 )  # fmt: skip
 
 

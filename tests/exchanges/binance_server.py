@@ -45,7 +45,7 @@ MARKET = {
 }
 FIRST_MS = 1_723_161_600_000
 """Time of the first candle and of the first funding rate."""
-CANDLES, RATES, PAGE = 2_500, 30, 1_000
+CANDLES, RATES, PAGE = 1_100, 30, 1_000
 
 
 def raw_messages() -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ class BinanceServer:
         start = int(query.get("startTime", FIRST_MS))
         end, count = int(query.get("endTime", 1 << 62)), min(int(query.get("limit", 500)), PAGE)
         if name == "klines":
-            rows = [self._candle(FIRST_MS + 60_000 * at) for at in range(CANDLES)]
+            rows = [self.candle(FIRST_MS + 60_000 * at) for at in range(CANDLES)]
             return JSONResponse([row for row in rows if start <= row[0] <= end][:count])
         if name == "fundingRate":
             rates = [
@@ -136,7 +136,7 @@ class BinanceServer:
         return JSONResponse({"code": -1, "msg": f"{name} is not served here"}, status_code=404)
 
     @staticmethod
-    def _candle(start: int) -> list[Any]:
+    def candle(start: int) -> list[Any]:
         price = 61_000 + start // 60_000 % 500
         texts = [f"{price + move:.2f}" for move in (0, 9, -7, 4)]
         return [start, *texts, "1.500", start + 59_999, "92000.0", 321, "0.7", "43000.0", "0"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -17,9 +14,9 @@ pytest.importorskip("ccxt", reason="the extra ccxt is not installed")
 import ccxt
 
 from toolkit.client.stream.live import Update
-from toolkit.errors import InputError, StaleData, TransportError, UnknownProduct
-from toolkit.exchanges import ExchangeMarket, exchange_market, readings, watching
-from toolkit.exchanges.watching import Feed, LoopThread, View
+from toolkit.errors import InputError, StaleData
+from toolkit.exchanges import readings, watching
+from toolkit.exchanges.watching import Feed, View
 from toolkit.following import _change, _item, _whole
 from toolkit.venue.local import LocalVenue
 
@@ -39,16 +36,6 @@ def test_a_time_is_the_exchanges_else_the_present() -> None:
 )  # fmt: skip
 def test_the_size_of_a_contract_counts_for_contracts_only(market: dict[str, Any], size: str) -> None:
     assert readings.contract_size(market) == Decimal(size)
-
-
-@pytest.mark.parametrize(
-    ("precision", "mode", "size"),
-    [(0.05, readings.TICK_SIZE, "0.05"), (3, readings.DECIMAL_PLACES, "0.001"), (0, readings.DECIMAL_PLACES, "1"),
-     (None, readings.TICK_SIZE, None), (5, readings.SIGNIFICANT_DIGITS, None), ("1e-8", readings.TICK_SIZE, "1e-8")],
-)  # fmt: skip
-def test_a_precision_is_a_size_by_the_mode_of_the_exchange(precision: Any, mode: int, size: str | None) -> None:
-    assert readings._size(precision, mode) == (None if size is None else Decimal(size))
-    assert (ccxt.DECIMAL_PLACES, ccxt.SIGNIFICANT_DIGITS, ccxt.TICK_SIZE) == (2, 3, 4)
 
 
 def test_a_book_has_the_best_two_hundred_levels_in_base_units() -> None:
@@ -113,150 +100,7 @@ def test_a_product_takes_the_finer_tick_and_step_of_contracts_in_base_units() ->
 # pages
 
 
-@pytest.mark.parametrize("form", ["lists", "mappings"])
-def test_pages_are_read_until_the_end_and_each_entry_is_there_once(form: str) -> None:
-    every = [NOON_MS + at * 1_000 for at in range(25)]
-    asked: list[tuple[Any, ...]] = []
-
-    async def fetch(symbol: str, name: str, since: int, limit: int) -> list[Any]:
-        asked.append((symbol, name, since, limit))
-        times = [time for time in every if time >= since - 1_000][:10]  # an entry of before is listed again
-        return [[time, 1] if form == "lists" else {"timestamp": time} for time in times]
-
-    market = ExchangeMarket("binance", SYMBOL)
-    try:
-        start, end = NOON_MS + 2_000, NOON_MS + 21_500
-        pages = market._pages(fetch, ("S", "1m"), start, end, 1_000)
-        times = [each[0] if form == "lists" else each["timestamp"] for each in pages]
-        assert times == every[2:22]
-        assert asked[0] == ("S", "1m", start, 1_000)
-        assert [since - NOON_MS for _, _, since, _ in asked] == [2_000, 10_001, 19_001, 21_001]
-        assert market._pages(fetch, ("S", "1m"), end, end, 1_000) == []
-        asked.clear()
-        market._pages(fetch, ("S", "1m"), None, NOON_MS, 60_000)
-        assert asked[0][2] == NOON_MS - 60_000 * 1_000
-    finally:
-        market.close()
-
-
-def test_candles_and_rates_without_bounds_are_those_up_to_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Any, ...]] = []
-
-    class Client:
-        markets: dict[str, Any] = {
-            SYMBOL: {"symbol": SYMBOL, "base": "BTC", "quote": "USDT", "contract": True, "contractSize": 0.5}
-        }
-        precisionMode, timeframes = 4, {"1m": "1", "1h": "60"}
-        has: dict[str, bool] = {}
-
-        def parse_timeframe(self, name: str) -> int:
-            return {"1m": 60, "1h": 3_600}[name]
-
-        async def fetch_ohlcv(self, *named: Any) -> list[Any]:
-            asked.append(named)
-            return [[NOON_MS - 60_000, 1, 2, 1, 2, 8]] if named[1] == "1m" and len(asked) == 1 else []
-
-        async def fetch_funding_rate_history(self, *named: Any) -> list[Any]:
-            asked.append(named)
-            return []
-
-        async def watch_order_book(self, symbol: str) -> Any:
-            return {}
-
-        async def close(self) -> None:
-            asked.append(("closed",))
-
-    monkeypatch.setattr(exchange_market, "wall_ms", lambda: NOON_MS)
-    market = ExchangeMarket("binance", SYMBOL)
-    market.__dict__["_client"] = Client()
-    candles = market.klines("1m")
-    assert (candles["volume"].tolist(), candles["close"].tolist()) == ([4.0], [2.0])
-    assert asked == [(SYMBOL, "1m", NOON_MS - 60_000_000, 1_000), (SYMBOL, "1m", NOON_MS - 59_999, 1_000)]
-    asked.clear()
-    assert len(market.klines()) == len(market.funding_rates()) == 0
-    assert asked == [
-        (SYMBOL, "1h", NOON_MS - 3_600_000_000, 1_000), (SYMBOL, NOON_MS - 8 * 3_600_000_000, 1_000)
-    ]  # fmt: skip
-    with pytest.raises(InputError, match=r"binance has no candles of 7m\. It has 1m, 1h"):
-        market.klines("7m")
-    with pytest.raises(InputError, match="binance has no watchOrderBook in ccxt, so it can't be followed"):
-        market.order_book("BTCUSDC")
-    for known in (None, "BTCUSDC", SYMBOL, market.product().code):
-        assert market.product(known).symbol == "BTCUSDC"
-    with pytest.raises(UnknownProduct, match=f"ETHUSDC is not followed here. binance:{SYMBOL} is, as BTCUSDC"):
-        market.product("ETHUSDC")
-    assert market.products().index.tolist() == ["BTCUSDC"]
-    assert (market.identity, repr(market)) == (f"binance:{SYMBOL}", f"<ExchangeMarket binance:{SYMBOL}>")
-    asked.clear()
-    market.close()
-    market.close()
-    assert asked == [("closed",)]
-
-
 # threads and feeds
-
-
-@pytest.fixture
-def loop() -> Iterator[LoopThread]:
-    made = LoopThread("toolkit-test")
-
-    async def nothing() -> None:
-        pass
-
-    yield made
-    if made._thread.is_alive():
-        made.close(nothing(), 30)
-    assert not made._thread.is_alive()
-    assert made._loop.is_closed()
-
-
-def test_a_loop_in_a_thread_answers_raises_and_ends_what_runs(loop: LoopThread) -> None:
-    begun, ended = queue.Queue[str](), []
-
-    async def answer() -> str:
-        return threading.current_thread().name
-
-    async def forever() -> None:
-        begun.put("begun")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("cancelled")
-
-    async def last() -> None:
-        ended.append("last")
-
-    assert loop.run(answer(), 30) == "toolkit-test"
-    with pytest.raises(TimeoutError):
-        loop.run(forever(), 0.01)
-    assert loop.run(answer(), 30) == "toolkit-test"
-    assert len(ended) == begun.qsize()  # on a crowded machine it may not have begun
-    loop.start(forever())
-    for _ in range(len(ended) + 1):
-        begun.get(timeout=30)
-    loop.close(last(), 30)
-    assert sorted(ended[-2:]) == ["cancelled", "last"]
-
-
-def test_an_error_of_the_exchange_or_of_the_network_is_one_of_the_transport() -> None:
-    market = ExchangeMarket("binance", SYMBOL, timeout=30)
-
-    async def fails(error: Exception) -> None:
-        raise error
-
-    async def waits() -> None:
-        await asyncio.Event().wait()
-
-    try:
-        for error, words in ((ccxt.NetworkError("gone"), "NetworkError: gone"), (OSError("cut"), "OSError: cut")):
-            with pytest.raises(TransportError, match=f"binance: {words}"):
-                market._answer(fails(error))
-        market._timeout = 0.01  # only here: whatever else has to be answered takes its time
-        with pytest.raises(TransportError, match=r"binance: no answer within 0\.01 s"):
-            market._answer(waits())
-    finally:
-        market._timeout = 30
-        market.close()
 
 
 Steps = list[Any]
@@ -331,52 +175,6 @@ def test_an_update_that_can_not_be_read_ends_the_feed_in_words() -> None:
     assert (view.state, view.reason, view.is_live) == ("failed", "LookupError: no price", False)
     with pytest.raises(StaleData, match="test trades is failed: LookupError: no price"):
         view.assert_healthy()
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_feed_that_is_silent_counts_as_lost_unless_it_is_quiet(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "SILENCE_S", 0.001)
-    states: list[tuple[str, str]] = []
-
-    async def trial() -> None:
-        changed = asyncio.Event()
-
-        async def watch() -> str:
-            if not quiet:
-                await asyncio.wait_for(changed.wait(), 30)
-            elif states:
-                await asyncio.Event().wait()
-            return "x"
-
-        feed = Feed("test", watch, lambda got, whole: ("incremental", [got], None), quiet)
-        view = View(feed)
-        view.on_state(lambda each: (states.append((each.state, each.reason)), changed.set()))
-        await feed._next()
-        assert feed._waits is False
-
-    asyncio.run(trial())
-    assert states == ([] if quiet else [("reconnecting", "nothing came for 0.001 s")])
-
-
-def test_a_quiet_feed_is_live_again_with_the_next_update_of_the_one_that_has_it() -> None:
-    async def trial() -> tuple[str, str]:
-        async def watch() -> str:
-            if main.sequence:
-                raise asyncio.CancelledError
-            return "x"
-
-        quiet = Feed("trades", watch, lambda got, whole: ("incremental", [], None), True)
-        waiting = Feed("others", watch, lambda got, whole: ("incremental", [], None), True)
-        main = Feed("book", watch, lambda got, whole: ("incremental", [], None), False)
-        main.quiet_feeds += [quiet, waiting]
-        for each in (quiet, waiting):
-            each._change("reconnecting", "cut")
-        quiet._waits = True
-        with pytest.raises(asyncio.CancelledError):
-            await main.run()
-        return quiet.state, waiting.state
-
-    assert asyncio.run(trial()) == ("live", "reconnecting")
 
 
 def test_a_view_begins_with_what_there_is_and_ends_alone() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import queue
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -19,9 +18,8 @@ pytest.importorskip("ccxt", reason="the extra ccxt is not installed")
 import toolkit
 from toolkit import following
 from toolkit.errors import InputError, StaleData, UnknownProduct, VenueError
-from toolkit.exchanges import ExchangeMarket, exchange_market, readings
+from toolkit.exchanges import ExchangeMarket, exchange_market
 from toolkit.exchanges.watching import Feed, View
-from toolkit.following import Following, FollowingVenue
 from toolkit.products import Product
 from toolkit.venue.local import LocalVenue
 
@@ -117,44 +115,16 @@ def test_a_live_book_begins_whole_and_goes_on_with_its_changes_in_base_units(
     assert client.asked[-1] == ("closed", "")
 
 
-def test_no_update_comes_while_a_callback_begins_with_the_whole_book(exchange: Any) -> None:
-    client, market, arrivals = exchange
-    view, free = market.order_book(BTC), list[bool]()
-    feed = view._feed
-
-    def note(update: Any) -> None:
-        with ThreadPoolExecutor(1) as other:  # would another thread get in?
-            free.append(other.submit(feed.lock.acquire, blocking=False).result(30))
-        arrivals.put(update)
-
-    view.on_update(note)
-    client.put("book", {"bids": [[99.5, 4]], "asks": []})
-    assert told(arrivals)[:3] == ("snapshot", [("BUY", "99.5", "2.0")], 1)
-    view.on_update(note, begin=True)
-    assert told(arrivals)[:3] == ("snapshot", [("BUY", "99.5", "2.0")], 1)
-    assert free == [False, False]
-
-
 def test_trades_are_quiet_and_come_as_they_happen_in_base_units(exchange: Any) -> None:
     client, market, arrivals = exchange
     book, view = market.order_book(BTC), market.trades(BTC)
     market.ticker(BTC)
     assert (view.state, view.subject) == ("live", f"binance:{SYMBOL} trades")
-    assert [feed.subject for feed in market._feeds["order_book"].quiet_feeds] == [view.subject]
-    assert market._feeds["ticker"].quiet_feeds == market._feeds["trades"].quiet_feeds == []
-    assert (market._feeds["ticker"].state, book.state) == ("connecting", "connecting")
+    assert book.state == "connecting"
     view.on_update(arrivals.put)
     for number in (1, 2):
         client.put("trades", [{"timestamp": NOON_MS, "side": "sell", "price": 99.5, "amount": 3}])
         assert told(arrivals) == ("incremental", [("SELL", "99.5", "1.5")], number, None)
-
-
-def test_trades_without_a_book_are_followed_alone(exchange: Any) -> None:
-    client, market, arrivals = exchange
-    market.trades(BTC).on_update(arrivals.put)
-    client.put("trades", [])
-    assert told(arrivals) == ("incremental", [], 1, None)
-    assert list(market._feeds) == ["trades"]
 
 
 @pytest.mark.parametrize(("more", "channel"), [((), "ticker"), (("watchMarkPrice",), "mark")])
@@ -179,20 +149,6 @@ def test_a_channel_that_the_exchange_lacks_is_named(channel: str, exchange: Any)
     with pytest.raises(InputError, match=f"binance has no {name} in ccxt, so it can't be followed") as raised:
         getattr(market, channel)(BTC)
     assert (raised.value.field, raised.value.rule, raised.value.value) == ("follow", name, "binance")
-    assert market._feeds == {}
-
-
-def test_a_view_that_is_closed_while_others_are_told_is_told_no_more() -> None:
-    feed = Feed("test", None, None, False)  # type: ignore[arg-type]
-    first, second = View(feed), View(feed)
-    heard: list[str] = []
-    first.on_state(lambda changed: heard.append("first"))
-    first.on_state(lambda changed: second.close())
-    second.on_state(lambda changed: heard.append("second"))
-    second.on_update(lambda update: heard.append("update"))
-    feed._change("live", "")
-    second.deliver("incremental", [], None)
-    assert (heard, feed.views) == (["first"], [first])
 
 
 @pytest.mark.parametrize(
@@ -261,6 +217,9 @@ class Upstream:
 
     def ticker(self, symbol: str) -> View:
         return View(self.feeds["ticker", symbol])
+
+    def change(self, what: str, symbol: str, state: str, reason: str = "") -> None:
+        self.feeds[what, symbol]._change(state, reason)
 
     def send(self, what: str, kind: str, *items: dict[str, Any], symbol: str = BTC) -> None:
         feed = self.feeds[what, symbol]
@@ -345,20 +304,19 @@ def test_each_change_of_the_feeds_is_noted_once_and_pauses_every_product(
     with follow(upstream, when_stale=setting) as venue:
         markets, heard = venue.host.core.state.markets, list[str]()
         venue.following.on_change = heard.append
-        book, trades = upstream.feeds["book", BTC], upstream.feeds["trades", ETH]
         resumed = venue.control.resume
         monkeypatch.setattr(
             venue.control, "resume", lambda symbol: (early.append(venue.following.state), resumed(symbol))
         )
-        book._change("reconnecting", "cut")
+        upstream.change("book", BTC, "reconnecting", "cut")
         assert [market.paused for market in markets.values()] == [setting == "pause"] * 2
         said = "book of BTCUSDC is reconnecting: cut"
         assert (venue.following.state, venue.following.reason) == ("stale", said)
         assert repr(venue.following) == f"<Following there: BTCUSDC, ETHUSDC, stale ({said})>"
-        trades._change("resyncing", "")
-        book._change("live", "")
+        upstream.change("trades", ETH, "resyncing")
+        upstream.change("book", BTC, "live")
         assert venue.following.reason == "trades of ETHUSDC is resyncing"  # the other one is still missing
-        trades._change("live", "")
+        upstream.change("trades", ETH, "live")
         assert [market.paused for market in markets.values()] == [False, False]
         assert venue.following.notes == ["live", f"stale: {said}", "live"]
         assert heard == venue.following.notes[1:]
@@ -380,34 +338,6 @@ def test_what_does_not_come_is_named_after_the_time_that_was_given(listed: dict[
     with pytest.raises(InputError, match=r"when_stale is 'stop'\. It must be pause or continue"):
         follow(known, when_stale="stop")
     assert known.closed == 1
-
-
-def test_the_first_books_may_take_longer_while_one_comes_after_the_other(
-    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upstream, looks = Upstream(listed, BTC, ETH, begun=False), list[View]()
-    missing = [(what, symbol) for symbol in (BTC, ETH) for what in BEGINNING]
-
-    def look(view: View) -> str:
-        looks.append(view)
-        if len(looks) % 6 == 0 and missing:  # with each look at all of them one more has come
-            what, symbol = missing.pop()
-            upstream.send(what, "snapshot", *BEGINNING[what], symbol=symbol)
-        return "live"
-
-    monkeypatch.setattr(View, "state", property(look))
-    with follow(upstream, timeout=0.12) as venue:  # three looks
-        assert (venue.following.state, missing) == ("live", [])
-
-
-def test_ten_seconds_are_waited_for_the_first_books_by_default(
-    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(Following, "start", lambda self, venue, timeout: waited.append(timeout))
-    for options in ({}, {"timeout": 10.0}, {"timeout": 3.0}):
-        follow(Upstream(listed, BTC), **options).close()
-    assert waited == [10.0, 10.0, 3.0]
 
 
 def test_time_passes_on_both_venues_by_a_second_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +370,8 @@ def test_a_copied_account_has_the_sizes_values_and_settings_of_the_other_one(
 ) -> None:
     upstream = Upstream(listed, BTC, ETH)
     mode = "HEDGE" if hedge else "ONE_WAY"
-    own = {f"{name}_size": "0.25", f"{name}_entry_value": "750.0001", "position_mode": mode}
+    own = {"size": "0.25", "entry_value": "750.0001"}
+    own = {f"{name}_{what}": value for what, value in own.items()} | {"position_mode": mode}
     if isolated:
         own |= {"margin_mode": "ISOLATED", "assigned_margin": "150.5"}
     upstream.account = {
@@ -516,8 +447,3 @@ def test_orders_are_copied_by_their_number_and_an_exit_without_an_order_that_was
         rows = session.orders(open=True, exact=True).sort_values("order_id")
         assert venue.following.notes[: len(known)] == known
         assert rows[["type", "remaining"]].to_numpy().tolist()[0] == ["LIMIT", left]
-
-
-def test_levels_of_the_follower_and_of_the_feed_are_two_hundred() -> None:
-    assert (following.DEPTH, readings.DEPTH) == (200, 200)
-    assert issubclass(FollowingVenue, LocalVenue)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from tests.protocol import strategies
 from tests.wire_tables import TABLES
 from toolkit.errors import MalformedRequest, UnknownAction
 from toolkit.protocol import actions
@@ -99,18 +97,6 @@ def test_every_action_of_the_documents_is_declared_with_its_signer_and_envelope(
         "approveAgentToBuilder",
         "revokeAgentToBuilder",
     ]
-
-
-def test_method_names_are_snake_case() -> None:
-    assert ACTIONS["placeBuilderBracketOrder"].method == "place_builder_bracket_order"
-    assert len({action.method for action in ACTIONS.values()}) == len(ACTIONS)
-
-
-@given(strategies.requests())
-def test_parsing_twice_changes_nothing(request: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    payload, _ = request
-    canonical = actions.parse(payload)
-    assert actions.parse(canonical) == canonical
 
 
 @pytest.mark.parametrize("name", ["NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "ADL", "LIQUIDATION"])

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocol.golden import key, vectors
 from toolkit.protocol import curve
 
 DIGEST = hashlib.sha256(b"Satoshi Nakamoto").digest()
@@ -89,15 +88,6 @@ def test_recovery_finds_the_key_that_signed_and_s_is_low(secret: bytes, digest: 
 @given(SECRETS)
 def test_a_held_secret_is_revealed_unchanged(secret: bytes) -> None:
     assert curve.reveal(held(secret)) == secret
-
-
-@pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
-def test_the_signatures_of_the_golden_requests(vector: dict[str, Any]) -> None:
-    signature, digest = vector["request"]["signature"], bytes.fromhex(vector["digest"][2:])
-    signer = held(key(vector["signer"]).reveal())
-    compact = bytes.fromhex(signature["r"][2:] + signature["s"][2:])
-    assert curve.sign(signer, digest) == (compact, signature["v"] - 27)
-    assert curve.recover(digest, compact, signature["v"] - 27) == curve.public_key(signer)
 
 
 @pytest.mark.parametrize(

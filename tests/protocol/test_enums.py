@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from enum import IntEnum
-from pathlib import Path
-
 import pytest
 
 from toolkit.errors import MalformedRequest
@@ -13,12 +9,6 @@ from toolkit.protocol import enums
 from toolkit.protocol import exchange_pb2 as generated
 from toolkit.protocol.enums import ENUMS, Names
 
-ROOT = Path(__file__).resolve().parent.parent.parent / "toolkit"
-WIRE_ENUMS = [
-    kind
-    for kind in vars(enums).values()
-    if isinstance(kind, type) and issubclass(kind, IntEnum) and kind is not IntEnum
-]
 GENERATED = {
     "OrdType": enums.OrderType,
     "OrdSide": enums.OrderSide,
@@ -35,53 +25,6 @@ def test_enum_numbers_are_those_of_the_proto(name: str) -> None:
     prefix = described[0].name.removesuffix("NONE")
     numbers = {member.name: member.value for member in GENERATED[name]}
     assert {value.name.removeprefix(prefix): value.number for value in described} == {"NONE": 0} | numbers
-
-
-def paired_constants(tree: ast.AST) -> list[tuple[int, object, object]]:
-    """Return (line, one, other) of constants that a module pairs: dict items, assignments, and pairs in tuples."""
-    found: list[tuple[int, object, object]] = []
-
-    def pair(one: ast.AST | None, other: ast.AST) -> None:
-        if isinstance(one, ast.Tuple) and isinstance(other, ast.Tuple) and len(one.elts) == len(other.elts):
-            for left, right in zip(one.elts, other.elts, strict=True):
-                pair(left, right)
-        elif isinstance(other, ast.Constant) and isinstance(one, ast.Constant | ast.Name | ast.Attribute):
-            name = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else one.value
-            found.append((other.lineno, name, other.value))
-
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                pair(key, value)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                pair(target, node.value)
-        elif isinstance(node, ast.Tuple | ast.List) and len(node.elts) == 2:
-            pair(node.elts[0], node.elts[1])
-    return found
-
-
-def test_no_other_file_pairs_the_name_of_a_member_with_its_number() -> None:
-    numbers: dict[object, set[int]] = {}
-    for kind in WIRE_ENUMS:
-        for member in kind:
-            numbers.setdefault(member.name, set()).add(member.value)
-    repeated = [
-        f"{path.relative_to(ROOT)}:{line}: {one} {other}"
-        for path in sorted(ROOT.rglob("*.py"))
-        if path.name not in ("enums.py", "exchange_pb2.py")
-        for line, one, other in paired_constants(ast.parse(path.read_text(encoding="utf-8")))
-        if (type(other) is int and other in numbers.get(one, ()))
-        or (type(one) is int and one in numbers.get(other, ()))
-    ]
-    assert not repeated
-
-
-def test_the_scan_finds_tables_assignments_and_pairs() -> None:
-    source = '{"BUY": 1}; {50: "ADL"}; GTC = 1; LIMIT, MARKET = 1, 2; pairs = [("LONG", 1)]; self.IOC = 2'
-    assert {(one, other) for _, one, other in paired_constants(ast.parse(source))} >= {
-        ("BUY", 1), (50, "ADL"), ("GTC", 1), ("LIMIT", 1), ("MARKET", 2), ("LONG", 1), ("IOC", 2),
-    }  # fmt: skip
 
 
 def test_names_are_read_by_their_published_numbers() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import sys
 import traceback
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from Crypto.Hash import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,19 +149,6 @@ def test_a_change_of_any_part_gives_another_address(vector: dict[str, Any], what
     except (BadSignature, MalformedRequest):
         return
     assert signer != vector["signerAddress"]
-
-
-def test_mutations_reach_recovery() -> None:
-    """The property above is not empty: nearly every golden request has a change that still is a request."""
-    other_signers = 0
-    for vector in vectors():
-        for what in ("action", "nonce", "v"):
-            try:
-                signer = signing.recover(changed(vector["request"], what, 3), CHAINS[vector["environment"]])
-            except (BadSignature, MalformedRequest):
-                continue
-            other_signers += signer != vector["signerAddress"]
-    assert other_signers > 250
 
 
 @pytest.mark.parametrize(
@@ -312,7 +299,7 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 @given(st.binary(max_size=300))
 def test_both_keccaks_agree(data: bytes) -> None:
-    assert hexbytes.keccak(data) == hexbytes._pycryptodome_keccak(data)
+    assert hexbytes.keccak(data) == keccak.new(digest_bits=256, data=data).digest()
 
 
 def test_keccak_is_ethereums() -> None:
@@ -364,11 +351,6 @@ def test_the_constructor_takes_32_bytes_only() -> None:
     for secret in (b"", b"1" * 31, b"1" * 33, "1" * 32, None):
         with pytest.raises(WalletError, match="32 bytes"):
             PrivateKey(secret)  # type: ignore[arg-type]
-
-
-def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tiny_keccak", None)
-    assert hexbytes._load_keccak() is hexbytes._pycryptodome_keccak
 
 
 def test_s_at_half_of_the_order_is_still_low() -> None:

@@ -12,8 +12,8 @@ from toolkit.venue.local import LocalVenue
 
 @pytest.fixture
 def venue() -> Iterator[LocalVenue]:
-    """Up to 5 BTC, or ETH, are filled."""
-    with LocalVenue(clock="manual", market=False) as made:
+    """Up to 5 BTC, or ETH, are filled. The day has 90 minutes left."""
+    with LocalVenue(clock="manual", market=False, start="2026-01-01T22:30:00Z") as made:
         for name, bid, ask in ((BTC, "62400", "62600"), (ETH, "2440", "2460")):
             made.control.add_liquidity(name, "SELL", ask, "5")
             made.control.add_liquidity(name, "BUY", bid, "5")

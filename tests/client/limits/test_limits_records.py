@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 import toolkit
 from tests.client.limits.test_stopping import table
 from tests.client.limits.world import BTC, ETH
+from tests.support.network import Network, nothing
 from toolkit import Limits, orders
-from toolkit.client.io.flow import RandomFloat, Sleep
-from toolkit.client.limits import order_limits, stopping
-from toolkit.client.limits.losses import DAY_MS, Base
-from toolkit.client.limits.stopping import ROUNDS
-from toolkit.client.orders.intents import IntentState
-from toolkit.errors import LimitReached, OutcomeUnknown, TimedOut, ToolkitError
-from toolkit.protocol.orders.order_actions import OrderAction
-from toolkit.protocol.reads.door import seen
-from toolkit.protocol.reads.info.orders import OrderState
+from toolkit.client.limits.losses import Base
+from toolkit.client.orders.delivery import Delivery
+from toolkit.client.orders.intents import IntentState, MemoryLedger
+from toolkit.client.parent_orders.schedule import ParentRunner
+from toolkit.errors import LimitReached, OutcomeUnknown, ToolkitError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -32,9 +29,20 @@ SIDES = pytest.mark.parametrize("side", ["BUY", "SELL"])
 
 
 @pytest.fixture
-def s(venue: LocalVenue) -> Iterator[Session]:
+def ledger() -> MemoryLedger:
+    return MemoryLedger()
+
+
+@pytest.fixture
+def network(venue: LocalVenue) -> Network:
+    return Network(venue)
+
+
+@pytest.fixture
+def s(venue: LocalVenue, ledger: MemoryLedger, network: Network) -> Iterator[Session]:
     """At most 0.05 of a position."""
-    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05, max_orders_per_minute=None)) as made:
+    limits = Limits(max_position=0.05, max_orders_per_minute=None)
+    with toolkit.connect(venue=venue, limits=limits, intents=ledger, transport=network) as made:
         yield made
 
 
@@ -51,10 +59,11 @@ def passes(s: Session, side: str, **more: Any) -> float:
 
 
 @SIDES
-def test_only_open_order_requests_of_the_same_account_and_environment_count(s: Session, side: str) -> None:
+def test_only_open_requests_of_the_same_account_and_environment_count(
+    s: Session, ledger: MemoryLedger, side: str
+) -> None:
     s.place(orders.order(BTC, side, "0.01", price=FAR[side]))
     s.cancel_all()
-    ledger = s._delivery.ledger
     sent = next(one for one in ledger.all() if one.action == "placeOrder")
     item = {**sent.payload["orders"][0], "ordQty": "0.03", "clOrdId": "77"}
     base = replace(sent, payload={"type": "placeOrder", "orders": [item]}, state=IntentState.UNKNOWN)
@@ -79,9 +88,10 @@ def test_only_open_order_requests_of_the_same_account_and_environment_count(s: S
 
 
 @SIDES
-def test_a_request_whose_order_is_open_already_counts_once_with_what_is_left_of_it(s: Session, side: str) -> None:
+def test_a_request_whose_order_is_open_already_counts_once_with_what_is_left_of_it(
+    s: Session, ledger: MemoryLedger, side: str
+) -> None:
     s.place(orders.order(BTC, side, "0.03", price=FAR[side], cl_ord_id=77))
-    ledger = s._delivery.ledger
     sent = next(one for one in ledger.all() if one.action == "placeOrder")
     ledger.record(replace(sent, id="again", nonce=1, state=IntentState.UNKNOWN))
     assert passes(s, side) == 2
@@ -93,29 +103,19 @@ def test_a_request_whose_order_is_open_already_counts_once_with_what_is_left_of_
 
 
 @SIDES
-def test_a_replacement_counts_instead_of_its_order_and_another_one_beside_it(s: Session, side: str) -> None:
+def test_a_replacement_counts_instead_of_its_order_and_another_one_beside_it(
+    s: Session, ledger: MemoryLedger, side: str
+) -> None:
     receipt = s.place(orders.order(BTC, side, "0.03", price=FAR[side], cl_ord_id=77))
     for name in (receipt.order_id, receipt):
         with pytest.raises(LimitReached, match=r"to 0\.060"):
             s.replace(name, orders.order(BTC, side, "0.06", price=FAR[side]))
         assert s.replace(name, orders.order(BTC, side, "0.05", price=FAR[side]))
         assert s.replace(name, orders.order(BTC, side, "0.03", price=FAR[side]))
-    ledger = s._delivery.ledger
     sent = [one for one in ledger.all() if one.action == "replaceOrder"][-1]
     ledger.record(replace(sent, id="on its way", nonce=1, state=IntentState.UNKNOWN))
     s.cancel_all()
     assert passes(s, side) == 2, "what it leads to is not open yet"
-
-
-@SIDES
-def test_a_reservation_that_was_made_earlier_for_the_same_account_counts(s: Session, side: str) -> None:
-    mine, order = str(s.account).lower(), orders.order(BTC, side, "0.03")
-    reserved = s._limits._reserved
-    for number, whose, expected in ((-1, mine, 2), (-1, "0x" + "12" * 20, 5), (10**9, mine, 5)):
-        reserved[number] = whose, [order]
-        assert passes(s, side) == expected
-        assert reserved.pop(number) == (whose, [order])
-    assert reserved == {}
 
 
 @SIDES
@@ -143,29 +143,6 @@ def test_the_notional_of_other_products_counts_at_their_last_price(venue: LocalV
         assert s.place(orders.order(BTC, side, "0.008" if what != "nothing" else "0.023", price=FAR[side]))
 
 
-def test_prices_are_read_only_for_what_a_limit_values(venue: LocalVenue) -> None:
-    def read(limits: Limits) -> set[str]:
-        with toolkit.connect(venue=venue, limits=limits) as s:
-            s.buy(ETH, "0.1")
-            s.buy(BTC, "0.001", price="60000")
-            seen: list[str] = []
-            send = s._driver._send
-
-            def spy(request: Any) -> Any:
-                if "kline" in request.path:
-                    seen.append(str(request))
-                return send(request)
-
-            s._driver._send = spy
-            s._limits.checks._prices.clear()
-            s.buy(BTC, "0.001", price="60000")
-            s.cancel_all()
-            return {name for name in (BTC, ETH) if any(name in one for one in seen)}
-
-    assert read(Limits(max_order_notional=500)) == {BTC}
-    assert read(Limits(max_notional=5_000)) == {BTC, ETH}
-
-
 def test_a_bracket_is_one_order_of_a_minute_and_what_is_not_sent_is_none(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue, limits=Limits(max_orders_per_minute=3)) as s:
         for _ in range(5):
@@ -177,65 +154,45 @@ def test_a_bracket_is_one_order_of_a_minute_and_what_is_not_sent_is_none(venue: 
         assert caught.value.limit == "max_orders_per_minute"
         with pytest.raises(LimitReached):  # what reduces counts as well
             s.sell(BTC, "0.01", price="65000", reduce_only=True)
-        assert len(s._limits._sent_ms) == 3
         venue.advance("1m")
         assert s.buy(BTC, "0.01", price="60000")
-
-
-def test_nothing_is_read_for_an_order_while_trading_is_stopped(venue: LocalVenue, s: Session) -> None:
-    s.limits.stop("lunch")
-    seen: list[str] = []
-    send = s._driver._send
-
-    def spy(request: Any) -> Any:
-        seen.append(request.path)
-        return send(request)
-
-    s._driver._send = spy
-    with pytest.raises(LimitReached, match="stopped: lunch"):
-        s.exchange.place_order([orders.buy(BTC, "0.01", price="60000")])
-    assert not [path for path in seen if "position" in path or "exchange" in path]
 
 
 # losses
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_equity_falls_from_the_first_check_and_from_the_last_one_of_the_day_before(
-    venue: LocalVenue, tmp_path: Path, stored: bool
-) -> None:
-    """Transfers are no part of it, whether in the millisecond of a check or later."""
-    given: dict[str, Any] = {"venue": venue, "limits": Limits(max_loss=10**6)}
+def test_equity_falls_by_trades_and_not_by_transfers(venue: LocalVenue, tmp_path: Path, stored: bool) -> None:
+    """Neither in the millisecond of a check nor later. A day begins with the last check of the one before."""
+    given: dict[str, Any] = {"venue": venue, "limits": Limits(max_loss=54, max_daily_loss=27)}
     given["intents"] = tmp_path / "ledger" if stored else None
 
-    def falls(session: Session) -> tuple[float, float]:
-        found: tuple[float, float] = session._driver.run(session._limits._losses.read(venue.host.now_ms()))
-        return found
+    def refusal(session: Session) -> str:
+        with pytest.raises(LimitReached) as caught:
+            session.buy(BTC, "0.01", price="60000")
+        return str(caught.value)
 
     with toolkit.connect(**given) as s:
         account, control = str(s.account), venue.control
-        venue.advance("1ms")  # the account was funded when the venue began
         control.fund(account, "500")
-        first = venue.host.now_ms()
-        assert falls(s) == (0, 0)
+        s.buy(BTC, "0.001", price="60000")
+        s.cancel_all()
         control.fund(account, "200")
-        assert falls(s) == (0, 0), "within the millisecond of the first check"
-        day = first // DAY_MS
-        key = s._limits._losses.key
-        assert s._delivery.ledger.notes()[key] == f"{day} {first} 10500 500"
-        venue.advance("1h")
+        venue.advance("10m")
         s.exchange.withdraw(destination=account, amount="1000")
         s.buy(BTC, "0.1")
         s.close_position(BTC)
         # 20 of spread, and 0.06 % of 6,260 and 6,240
-        assert falls(s) == (27.5, 27.5)
-        venue.advance("1d")
-        assert falls(s) == (27.5, 0)
+        assert "equity fell by 27.50 USDC since the day began" in refusal(s)
+        venue.advance("80m")
         s.buy(BTC, "0.1")
         s.close_position(BTC)
-        assert falls(s) == (55, 27.5)
+        assert "equity fell by 55.00" in refusal(s)
     with toolkit.connect(**given) as again:
-        assert falls(again) == ((0, 27.5) if stored else (0, 0))
+        if stored:
+            assert "equity fell by 27.50 USDC since the day began" in refusal(again)
+        else:
+            assert again.buy(BTC, "0.01", price="60000")
 
 
 def test_a_base_is_stored_as_it_is() -> None:
@@ -257,88 +214,59 @@ def test_each_loss_limit_alone_is_checked(venue: LocalVenue, limit: str) -> None
 # the report
 
 
-def sleeps(s: Session, draw: float = 1.0, then: Callable[[int], object] = lambda number: None) -> list[float]:
-    """Return a list that gets the seconds of every wait between two looks. After each, `then` is called."""
-    found: list[float] = []
-    perform = s._driver._perform
-
-    def watch(request: Any) -> Any:
-        if isinstance(request, RandomFloat):
-            return draw
-        if isinstance(request, Sleep):
-            found.append(request.seconds)
-            then(len(found))
-        return perform(request)
-
-    s._driver._perform = watch
-    return found
-
-
-@pytest.mark.parametrize("draw", [0.0, 1.0])
-@pytest.mark.parametrize("opened", [0, 1])
-def test_a_stop_waits_only_while_something_is_open_and_not_in_step_with_others(
-    s: Session, opened: int, draw: float
-) -> None:
-    for _ in range(opened):
-        s.buy(BTC, "0.01", price="60000")
-    found = sleeps(s, draw)
-    s.stop_all()
-    assert found == [s._delivery.retry.wait(0, 0.5 + draw / 2)] * opened
-
-
-def test_a_request_that_arrives_late_is_waited_for_and_its_order_cancelled(s: Session) -> None:
+def test_a_request_that_arrives_late_is_waited_for_and_its_order_cancelled(s: Session, network: Network) -> None:
     """At first nothing is open. The request is on its way until the third look."""
-    send, held = s._driver._send, list[Any]()
+    held, looks = list[httpx.Request](), list[str]()
 
-    def hold(request: Any) -> Any:
+    def hold(request: httpx.Request) -> None:
         if request.method == "POST":
             held.append(request)
-            raise TimedOut("on its way for long")
-        return send(request)
+            raise httpx.ReadTimeout("on its way for long", request=request)
 
-    s._driver._send = hold
+    def deliver(request: httpx.Request) -> None:
+        if "/order/states" in request.url.path and held:
+            looks.append(request.url.path)
+            if len(looks) > 4:
+                network.inner.handle_request(held.pop())
+
+    network.before = hold
     with pytest.raises(OutcomeUnknown):
         s.buy(BTC, "0.01", price="60000")
-    s._driver._send = send
-    found = sleeps(s, then=lambda number: send(held[0]) if number == 2 else None)
+    network.before = deliver
     assert table(s.stop_all()) == [("order", BTC, "BUY", 0.01, "CANCELED")]
-    assert len(found) >= 3
     assert s.orders(open=True).empty
 
 
-def test_a_second_look_finds_what_another_device_has_placed_since_the_first(venue: LocalVenue, s: Session) -> None:
+def test_a_second_look_finds_what_another_device_has_placed_since_the_first(
+    venue: LocalVenue, s: Session, network: Network
+) -> None:
     with toolkit.connect(venue=venue) as other:
-        send, looks = s._driver._send, list[str]()
 
-        def place(request: Any) -> Any:
-            answer = send(request)
-            if "/order/" in request.path and not looks:
-                looks.append(request.path)
+        def place(request: httpx.Request) -> None:
+            if "/order/" in request.url.path:
+                network.after = nothing
                 other.buy(BTC, "0.01", price="60000")
-            return answer
 
-        s._driver._send = place
+        network.after = place
         assert table(s.stop_all()) == [("order", BTC, "BUY", 0.01, "CANCELED")]
         assert other.orders(open=True).empty
 
 
 @SIDES
 def test_an_order_that_fills_while_it_is_cancelled_is_reported_with_what_it_filled(
-    venue: LocalVenue, s: Session, side: str
+    venue: LocalVenue, s: Session, network: Network, side: str
 ) -> None:
     """One fills in part, one as a whole, and one not at all."""
     other = "SELL" if side == "BUY" else "BUY"
     near = "62500"
     numbers = [s.place(orders.order(BTC, side, "0.01", price=price)).order_id for price in (near, near, FAR[side])]
-    send = s._driver._send
 
-    def fill(request: Any) -> Any:
+    def fill(request: httpx.Request) -> None:
         if request.method == "POST":
-            s._driver._send = send
+            network.before = nothing
             venue.control.add_liquidity(BTC, other, near, "0.014")
-        return send(request)
 
-    s._driver._send = fill
+    network.before = fill
     found = s.stop_all()
     rows = found[found["kind"] == "order"].sort_values("id")
     assert rows["id"].tolist() == [str(number) for number in numbers]
@@ -350,13 +278,12 @@ def test_an_order_that_fills_while_it_is_cancelled_is_reported_with_what_it_fill
     assert position == ("position", BTC, "LONG" if side == "BUY" else "SHORT", 0.014, "LEFT")
 
 
-def test_what_can_not_be_cancelled_is_left_after_eight_rounds_and_says_why(venue: LocalVenue, s: Session) -> None:
+def test_what_can_not_be_cancelled_is_left_and_says_why(venue: LocalVenue, s: Session, network: Network) -> None:
     s.buy(BTC, "0.01", price="60000")
-    found = sleeps(s)
     for action in ("cancelOrder", "cancelAll"):
         venue.control.add_fault("code", action=action, code=40230, count=None)
     report = s.stop_all()
-    assert len(found) == ROUNDS == 8
+    assert sum("/order/states" in path for path in network.paths) >= 8
     assert table(report) == [("order", BTC, "BUY", 0.01, "LEFT")]
     assert "40230" in report["message"].iloc[0]
 
@@ -386,14 +313,13 @@ def test_a_position_that_the_venue_does_not_close_is_left_with_its_reason(venue:
 
 
 def test_requests_parents_and_runs_of_others_are_no_part_of_a_report(
-    venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    venue: LocalVenue, ledger: MemoryLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: dict[str, Any] = {"venue": venue, "intents": tmp_path / "ledger"}
+    given: dict[str, Any] = {"venue": venue, "intents": ledger}
     with toolkit.connect(**given) as s, toolkit.connect(account=1, **given) as other:
         mine = s.twap(BTC, "BUY", "0.1", "10m", slices=10)
         ended = s.twap(BTC, "BUY", "0.01", "10m", slices=10).cancel()
         theirs = other.twap(BTC, "BUY", "0.1", "10m", slices=10)
-        ledger = s._delivery.ledger
         own = (one for one in ledger.all() if one.account.lower() == str(s.account).lower())
         sent = next(one for one in own if one.action == "placeOrder")
         unknown = replace(sent, state=IntentState.UNKNOWN, message="no answer")
@@ -402,7 +328,7 @@ def test_requests_parents_and_runs_of_others_are_no_part_of_a_report(
             {"state": IntentState.REJECTED},
         )):  # fmt: skip
             ledger.record(replace(unknown, **{"id": f"{number}", "nonce": number + 1, **change}))
-        monkeypatch.setattr(type(s._delivery), "resolve", lambda *_, **__: iter(()))
+        monkeypatch.setattr(Delivery, "resolve", lambda *_, **__: iter(()))
         assert s.limits.stop("lunch")["id"].tolist() == [mine.id, ""]
         assert (mine.status, ended.status, theirs.status) == ("CANCELED", "CANCELED", "RUNNING")
         ledger.record(replace(unknown, id="mine", nonce=98))
@@ -423,46 +349,15 @@ def test_a_parent_order_is_reported_with_what_it_leaves_and_why_it_could_not_be_
         raise ToolkitError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(s._parents), "cancel", broken)
+        patch.setattr(ParentRunner, "cancel", broken)
         [row] = [one for one in s.stop_all().to_dict("records") if one["kind"] == "parent order"]
         assert (row["id"], row["symbol"], row["side"], row["quantity"]) == (parent.id, BTC, "BUY", 0.045)
         assert (row["outcome"], row["message"]) == ("UNKNOWN", "disk full")
-        patch.setattr(type(s._parents), "plans", broken)
+        patch.setattr(ParentRunner, "plans", broken)
         first = s.stop_all().astype({"quantity": object}).iloc[0].tolist()
         assert first[:4] + first[5:] == ["parent order", "", "", "", "UNKNOWN", "disk full"]
     [row] = [one for one in s.stop_all().to_dict("records") if one["kind"] == "parent order"]
     assert (row["outcome"], row["message"]) == ("ENDED", "1 of 10 child orders were placed")
-
-
-def test_runs_are_reported_by_name_and_symbols_with_what_is_left_or_why_they_did_not_end(s: Session) -> None:
-    def failing() -> None:
-        raise ToolkitError("no thread")
-
-    class Run:
-        symbols, still_open = (BTC, ETH), ("order 5",)
-
-        def __init__(self, name: str, kill: Callable[[], None]) -> None:
-            self.strategy, self.kill = SimpleNamespace(name=name), kill
-
-    runs: list[Any] = [Run("Quoter", lambda: None), Run("Taker", failing)]
-    s._runs.update(runs)
-    found = s.stop_all().sort_values("id")
-    assert found[["kind", "id", "symbol", "side", "outcome", "message"]].to_numpy().tolist() == [
-        ["run", "Quoter", f"{BTC}, {ETH}", "", "ENDED", "order 5"],
-        ["run", "Taker", f"{BTC}, {ETH}", "", "UNKNOWN", "no thread"],
-    ]
-
-
-def test_where_the_account_can_not_be_found_its_orders_and_positions_are_unknown(
-    s: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lost(*_: Any) -> Any:
-        raise TimedOut("no answer")
-
-    monkeypatch.setattr(type(s), "_account", lost)
-    [row] = s.stop_all(flatten=True).to_dict("records")
-    assert (row["kind"], row["outcome"]) == ("order", "UNKNOWN")
-    assert row["message"].startswith("orders and positions can't be read: no answer")
 
 
 @SIDES
@@ -478,63 +373,3 @@ def test_a_large_position_is_closed_in_parts_of_the_largest_order(
         found = s.stop_all(flatten=True)
         assert table(found) == [("position", BTC, "LONG" if side == "BUY" else "SHORT", 0.05, "CLOSED")]
         assert [float(one) for one in s.fills(BTC, exact=True)["quantity"]] == [0.05, 0.02, 0.02, 0.01]
-
-
-def test_the_switch_gives_the_reason_of_before_and_changes_only_what_was_expected(s: Session) -> None:
-    limits, ledger = s._limits, s._delivery.ledger
-    assert limits.switch("one") == ""
-    assert limits.switch("two", expected="other") == limits.switch("one") == "one"
-    assert limits.stopped == "one"
-    assert limits.switch("two", expected="one") == "one"
-    assert (limits.stopped, limits.switch("", expected="two")) == ("two", "two")
-    assert (limits.stopped, [name for name in ledger.notes() if name.startswith("stop")]) == ("", [])
-    note, refused = type(ledger).note, [True]
-
-    def busy(*args: Any) -> bool:
-        return False if refused and refused.pop() else note(*args)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(ledger), "note", busy)
-        assert limits.switch("three") == ""
-    assert limits.stopped == "three", "another program had changed the ledger meanwhile"
-
-
-def test_whose_orders_an_action_places_and_which_one_a_replacement_names(s: Session) -> None:
-    s.buy(BTC, "0.01", price="60000")
-    sent = next(one for one in s._delivery.ledger.all() if one.action == "placeOrder")
-    first, second = {"ordQty": "1"}, {"ordQty": "2"}
-    for action, payload, items in (
-        ("placeOrder", {"orders": [first, second]}, [first, second]),
-        ("placeBuilderOrder", {"order": first}, [first]),
-        ("replaceOrder", first, [first]),
-        ("cancelOrder", {"cancels": []}, []),
-    ):
-        found = order_limits._items(replace(sent, action=action, payload=payload))
-        assert [one.quantity for one in found] == [one["ordQty"] for one in items]
-    vault, mine = "0x" + "AB" * 20, str(s.account).lower()
-    assert order_limits._owned_by(sent) == mine
-    assert order_limits._owned_by(replace(sent, vault_address=vault)) == vault.lower()
-    assert order_limits._owned_by(replace(sent, payload={"builder": "0x1"})) == sent.signer.lower() != mine
-    row = seen(OrderState, {"ordId": 5, "clOrdId": "7"})
-    assert row is not None
-    for replaced, named in (
-        ({"ordId": 5, "clOrdId": 8}, True),
-        ({"ordId": 6, "clOrdId": 7}, False),
-        ({"clOrdId": 7}, True),
-        ({"ordId": 0, "clOrdId": 8}, False),
-        ({}, False),
-    ):
-        assert order_limits._names(OrderAction.recall({"type": "replaceOrder", **replaced}), row) is named
-
-
-def test_each_step_of_a_stop_may_take_twice_the_time_of_a_request(s: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float] = []
-    within = stopping.within
-
-    def spy(step: Any, seconds: float) -> Any:
-        given.append(seconds)
-        return within(step, seconds)
-
-    monkeypatch.setattr(stopping, "within", spy)
-    s.stop_all()
-    assert given == [2 * s._delivery.retry.total] * 2

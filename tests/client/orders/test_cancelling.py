@@ -93,25 +93,6 @@ def test_a_waiting_order_that_triggers_in_between_is_cancelled_and_named(
     session.close()
 
 
-def test_with_conditional_a_triggered_order_is_cancelled_and_new_orders_stay(
-    venue: LocalVenue, bob: toolkit.Session
-) -> None:
-    venue.control.set_oracle("BTCUSDC", "60000")
-    with alice(venue, {}) as session:
-        session.buy("BTCUSDC", "0.02", price="60000")
-        bob.sell("BTCUSDC", "0.02", price="60000")
-        session.place(orders.take_profit("BTCUSDC", "SELL", "60500", quantity="0.01", price="70000"))
-        resting = session.buy("BTCUSDC", "0.01", price="50000")
-
-        def trigger() -> None:
-            venue.control.set_oracle("BTCUSDC", "61000")
-            venue.advance("10s")
-
-        with alice(venue, {1: trigger}) as second:
-            second.cancel_all("BTCUSDC", conditional=True)
-            assert open_ids(second) == {resting.order_id}
-
-
 def test_what_was_filled_before_is_not_counted(venue: LocalVenue, bob: toolkit.Session) -> None:
     with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
         early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))

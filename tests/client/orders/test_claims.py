@@ -58,21 +58,6 @@ def test_a_claim_that_the_venue_recovers_to_another_address_is_refused_with_both
             assert session.wallet_balances()["balance"].tolist() == [500.0]
 
 
-def test_a_claim_of_a_known_wallet_for_another_chain_is_refused_before_anything_is_credited(venue: LocalVenue) -> None:
-    keys = wallet()
-    venue.control.fund(keys.master, "5")
-    with (
-        toolkit.connect(
-            replace(TESTNET, chain=WRONG), wallet=keys, transport=venue.transport(), settle_timeout=0
-        ) as session,
-        pytest.raises(errors.SignatureRejected, match="signed the request with chainId 42161"),
-    ):
-        session.exchange.faucet_claim()
-    assert [each.address for each in venue.host.core.state.accounts.values() if each.kind == "user"] == [
-        str(keys.master).lower()
-    ]
-
-
 class Telling(FakeVenue):
     """A venue whose answer to a claim has further members."""
 

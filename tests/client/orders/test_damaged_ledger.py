@@ -45,7 +45,7 @@ def test_no_flipped_bit_of_the_file_changes_what_is_read(tmp_path: Path) -> None
     used = [at for at, byte in enumerate(whole) if byte]
     rng = random.Random(5)
     refused = named = same = 0
-    for at in rng.sample(used, 150):
+    for at in rng.sample(used, 60):
         damaged = bytearray(whole)
         damaged[at] ^= 1 << rng.randrange(8)
         copy = tmp_path / f"{at}.sqlite"
@@ -66,9 +66,8 @@ def test_no_flipped_bit_of_the_file_changes_what_is_read(tmp_path: Path) -> None
         assert len(reported) == missing, (at, reported)
         named += bool(missing)
         same += not missing
-    assert refused + named > 100
-    print(f"{refused} refused, {named} with a row that is named, {same} without an effect")
-    assert refused + named + same == 150
+    assert refused + named > 40
+    assert refused + named + same == 60
 
 
 def test_resolve_goes_on_with_the_others_and_names_the_damaged_one(tmp_path: Path) -> None:

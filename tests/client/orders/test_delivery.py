@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,6 @@ from hypothesis import strategies as st
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, NOW, Clock, FakeVenue, session
 from toolkit import errors
-from toolkit.client.io.flow import Runtime
-from toolkit.client.io.rate_limits import Rate
 from toolkit.client.orders.intents import SAFE_RESEND_MS, IntentState, MemoryLedger, Proof
 
 
@@ -113,23 +110,6 @@ def test_resolve_settles_an_unknown_outcome_here_and_after_a_restart(
     assert s.resolve() == []
 
 
-@pytest.mark.parametrize("code", [40003, 40204, 40208, 40280])
-@pytest.mark.parametrize("timeout", [0.0, 0.5, 30.0])
-@pytest.mark.parametrize("action", ["order", "leverage"])
-def test_a_refusal_that_the_venue_confirms_is_certain_in_two_seconds(code: int, timeout: float, action: str) -> None:
-    fake = FakeVenue()
-    s = session(fake, settle_timeout=timeout, attempts=1)
-    s.product("BTCUSDC")
-    waits: list[float] = []
-    s._driver._settle = waits.append
-    fake.script = [f"code:{code}"]
-    with pytest.raises(errors.ExchangeError) as caught:
-        buy(s) if action == "order" else s.exchange.set_leverage("BTCUSDC", 5)
-    assert caught.value.code == code
-    assert state_of(s) == ["REJECTED"]
-    assert sum(waits) == pytest.approx(min(timeout, 2.0))
-
-
 @pytest.mark.parametrize("others", ["before", "after", "before and after"])
 @pytest.mark.parametrize("word", ["ok", "lost", "answer lost", "refused", "503"])
 def test_another_process_may_resolve_what_this_one_is_sending(word: str, others: str, tmp_path: Path) -> None:
@@ -171,31 +151,6 @@ def test_an_intent_that_another_process_gave_up_before_posting_is_not_sent() -> 
     with pytest.raises(errors.NotSent, match="given up"):
         buy(session(fake, ledger=Racing()))
     assert fake.placed == 0
-
-
-def test_resolve_reads_each_intent_again_when_its_turn_comes() -> None:
-    fake = FakeVenue()
-    ledger = MemoryLedger()
-    s = session(fake, ledger=ledger)
-    s.product("BTCUSDC")
-    fake.script = ["answer lost"] * 3
-    with pytest.raises(errors.OutcomeUnknown):
-        buy(s)
-    first = only_intent(s)
-    late = replace(
-        first, id="testnet-late", state=IntentState.PREPARED, body=None, nonce=1, client_ids=(77,), created=NOW
-    )
-    ledger.record(late)  # another process records it …
-
-    def interfering(request: httpx.Request) -> httpx.Response:
-        if ledger.get("testnet-late").state is IntentState.PREPARED:  # … and sends it while the first one is queried
-            ledger.update("testnet-late", NOW, body=b"{}")
-            ledger.update("testnet-late", NOW, state=IntentState.SENT)
-        return fake(request)
-
-    session(interfering, ledger=ledger).resolve(resend=False)
-    assert ledger.get(first.id).state is IntentState.ACCEPTED
-    assert ledger.get("testnet-late").state is IntentState.UNKNOWN
 
 
 def test_an_intent_that_another_process_has_just_sent_is_not_rejected_as_unsent() -> None:
@@ -325,22 +280,6 @@ def test_writes_on_mainnet_need_a_confirmation() -> None:
     assert buy(session(fake, environment="mainnet", confirm=True))
 
 
-@pytest.mark.parametrize(("each_ms", "back_ms", "waits"), [(0, 0, [0.1, 0.2]), (100, 3_600_000, [])])
-def test_the_client_waits_before_the_venue_refuses_for_the_rate_whatever_the_clock_shows(
-    each_ms: int, back_ms: int, waits: list[float]
-) -> None:
-    fake, clock = FakeVenue(), Clock()
-    s = session(fake, clock=clock, rates={"placeOrder": Rate(per_second=10, burst=2)})
-    waited: list[float] = []
-    s._driver._sleep = waited.append
-    elapsed = count(5, each_ms)
-    s._driver._runtime = Runtime(clock.now_ms, elapsed=lambda: next(elapsed))
-    for _ in range(4):
-        buy(s)
-        clock.now -= back_ms
-    assert waited == pytest.approx(waits)
-
-
 Change = Callable[[dict[str, Any]], httpx.Response | None]
 
 
@@ -395,7 +334,7 @@ def test_an_answer_that_is_another_requests_is_not_believed(change: Change, exec
 WORDS = ["ok", "refused", "lost", "answer lost", "cut", "cut after", "429", "503", "503 after", "html", "twice"]
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(script=st.lists(st.sampled_from(WORDS), max_size=12), orders=st.integers(1, 3))
 def test_whatever_fails_client_and_venue_agree_in_the_end(script: list[str], orders: int) -> None:
     fake = FakeVenue(script)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sqlite3
 import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,7 @@ from toolkit.client.orders.intents import (
     intent_id,
     payload_hash,
 )
-from toolkit.client.orders.ledger_file import AccountLedger, SqliteLedger, account_ledger, open_ledger
-from toolkit.environments import MAINNET, TESTNET
+from toolkit.client.orders.ledger_file import AccountLedger, SqliteLedger, open_ledger
 from toolkit.errors import InputError, StoredFileError, ToolkitError
 
 INTENT = Intent(
@@ -217,9 +216,9 @@ def test_what_is_signed_is_in_no_repr_and_durable_on_disk(tmp_path: Path) -> Non
     assert "signed" not in repr(intent)
     assert "secret" not in repr(intent)
     ledger = SqliteLedger(tmp_path / "intents.db")
-    settings = [ledger._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
-    assert settings == ["wal", 2], "a write-ahead log, fully synchronised"
     ledger.close()
+    with closing(sqlite3.connect(tmp_path / "intents.db")) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_refused_step_leaves_the_file_to_other_processes(tmp_path: Path) -> None:
@@ -227,9 +226,7 @@ def test_a_refused_step_leaves_the_file_to_other_processes(tmp_path: Path) -> No
     first.record(INTENT)
     with pytest.raises(ToolkitError, match="not signed"):
         first.update(INTENT.id, 6, state=IntentState.SENT)
-    assert not first._database.in_transaction
     assert second.update(INTENT.id, 7, body=b"{}") == first.get(INTENT.id)
-    first._database.execute("BEGIN")  # as an interrupt may leave it
     assert first.update(INTENT.id, 8, state=IntentState.SENT) == second.get(INTENT.id)
     first.close()
     second.close()
@@ -251,104 +248,6 @@ def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
     assert type(full["state"].iloc[0]) is str
 
 
-def test_a_collected_ledger_closes_its_file(tmp_path: Path) -> None:
-    ledger = SqliteLedger(tmp_path / "intents.db")
-    ledger.record(INTENT)
-    base = ledger._database
-    del ledger
-    gc.collect()
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        base.execute("SELECT 1")
-
-
-class Locked:
-    """A connection that another process keeps locked for some calls."""
-
-    def __init__(self, *errors: str) -> None:
-        self.errors = list(errors)
-
-    def execute(self, statement: str) -> None:
-        assert statement == "PRAGMA journal_mode=WAL"
-        if self.errors:
-            raise sqlite3.OperationalError(self.errors.pop(0))
-
-
-@pytest.mark.parametrize(
-    ("errors", "opened"),
-    [
-        ([], True),
-        (["database is locked"] * 99, True),
-        (["database is locked"] * 100, False),
-        (["disk I/O error"], False),
-    ],
-)
-def test_a_new_file_that_another_process_opens_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, errors: list[str], opened: bool
-) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr(ledger_file.time, "sleep", waits.append)
-    base: Any = Locked(*errors)
-    if opened:
-        ledger_file._use_write_ahead_log(base)
-    else:
-        with pytest.raises(sqlite3.OperationalError, match=errors[0]):
-            ledger_file._use_write_ahead_log(base)
-    assert waits == [0.02] * (len(errors) - (not opened))
-    assert base.errors == []
-
-
-def test_the_connection_to_what_is_no_ledger_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
-
-    def kept(*args: Any, **keywords: Any) -> sqlite3.Connection:
-        made.append(connect(*args, **keywords))
-        return made[-1]
-
-    monkeypatch.setattr(ledger_file.sqlite3, "connect", kept)
-    (tmp_path / "notes.txt").write_text("not a database " * 100, encoding="utf-8")
-    with pytest.raises(InputError):
-        SqliteLedger(tmp_path / "notes.txt")
-    [base] = made
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        base.execute("SELECT 1")
-
-
-def busy() -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError("locked")
-    error.sqlite_errorcode = sqlite3.SQLITE_BUSY_SNAPSHOT
-    return error
-
-
-@pytest.mark.parametrize(
-    ("error", "advice"),
-    [
-        (busy(), "make it writable"),
-        (PermissionError("no"), "make it writable"),
-        (sqlite3.DatabaseError("malformed"), "move it away"),
-    ],
-)
-def test_a_damaged_file_is_moved_and_any_other_made_writable(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, advice: str
-) -> None:
-    def failing(_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(ledger_file, "_connect", failing)
-    with pytest.raises(InputError, match=rf"(?i)nothing was sent\. {advice}"):
-        SqliteLedger("somewhere.db")
-
-
-def test_memory_keeps_a_number_of_intents_and_an_eighth_of_slack() -> None:
-    assert MemoryLedger()._keep == 100_000
-    book = MemoryLedger(keep=16)
-    counts = []
-    for number in range(22):
-        book.record(replace(INTENT, id=str(number), state=IntentState.REJECTED))
-        counts.append(len(book.all()))
-    assert counts == [*range(1, 19), 16, 17, 18, 16]
-
-
 def test_what_is_recorded_as_sent_is_signed(ledger: Ledger) -> None:
     ledger.record(replace(INTENT, state=IntentState.SENT))
     for state in (IntentState.SENT, IntentState.UNKNOWN, IntentState.SUBMITTED):
@@ -363,22 +262,10 @@ def test_a_file_is_used_from_any_thread_and_keeps_readable_text(tmp_path: Path) 
     thread.start()
     thread.join()
     assert book.all() == [INTENT]
-    [(text,)] = book._database.execute("SELECT payload FROM intents").fetchall()
+    with closing(sqlite3.connect(tmp_path / "intents.db")) as database:
+        [(text,)] = database.execute("SELECT payload FROM intents").fetchall()
     assert text == '{"type":"placeOrder","orders":[{"ordQty":"0.010","name":"ü"}]}'
-    assert book._database.execute("PRAGMA busy_timeout").fetchone() == (10_000,)
     book.close()
-
-
-def test_an_entry_without_all_of_its_columns_is_not_read() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        ledger_file._intent((INTENT.id, ledger_file._checksum([INTENT.id])))
-    with pytest.raises(ValueError, match="its checksum is another"):
-        ledger_file._intent((INTENT.id, ledger_file._checksum([INTENT.id, 1])))
-
-
-def test_the_hash_of_a_payload_is_that_of_its_text() -> None:
-    text = '{"a":[1,"ü"],"b":null}'
-    assert payload_hash({"b": None, "a": [1, "ü"]}) == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no mode there")
@@ -392,18 +279,6 @@ def test_the_folder_of_an_accounts_ledger_is_its_owners(tmp_path: Path) -> None:
     book.close()
     with pytest.raises(ToolkitError, match="closed"):
         book.all()
-
-
-@pytest.mark.parametrize(
-    ("environment", "name"),
-    [
-        (TESTNET, "testnet-0xab.sqlite"),
-        (MAINNET, "mainnet-0xab.sqlite"),
-        (replace(TESTNET, base_url="http://127.0.0.1:80"), "testnet-127.0.0.1-80-0xab.sqlite"),
-    ],
-)
-def test_the_file_of_an_account_is_named_after_venue_and_address(environment: Any, name: str) -> None:
-    assert account_ledger(environment, lambda: "0xAB")._path().name == name
 
 
 def numbered(nonce: int, time_ms: int = 5) -> Intent:

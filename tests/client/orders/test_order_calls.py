@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, session
-from tests.client.orders.test_outcome import VAULT, ask, placed, refuse
+from tests.client.orders.test_outcome import VAULT, ask, placed
 from tests.client.orders.test_receipt_states import made
 from tests.client.orders.test_reconciliation import bring
 from tests.client.rows import whole
 from toolkit import Wallet
-from toolkit.client.io.flow import AsyncDriver, Elapsed, Fetch, RandomFloat, Reply, Settle
+from toolkit.client.io.flow import Elapsed, Fetch, RandomFloat, Reply, Settle
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.order_calls import OrderCalls, cancel_item
-from toolkit.client.orders.receipts import AsyncReceipt, ItemResult, Receipt, receipt
+from toolkit.client.orders.receipts import ItemResult, Receipt, receipt
 from toolkit.client.reads.conversion import OrderRef
 from toolkit.errors import Disconnected, InputError, WaitFailed, WaitTimeout
 from toolkit.orders import buy
@@ -117,13 +117,6 @@ def test_an_order_that_is_under_way_is_found_by_its_client_id(calls: OrderCalls,
         ask(calls.find(5002, by, None))
 
 
-def test_a_receipt_is_bound_to_its_session(calls: OrderCalls) -> None:
-    assert type(calls.bind(made())) is Receipt
-    assert calls.bind(made()).calls is calls
-    calls.driver = AsyncDriver.__new__(AsyncDriver)
-    assert type(calls.bind(made())) is AsyncReceipt
-
-
 GOOD = ItemResult(5000, 7, 0, "success")
 UNNAMED = replace(GOOD, order_id=None)
 
@@ -207,14 +200,11 @@ def test_the_orders_of_a_builder_are_the_traders(calls: OrderCalls) -> None:
     assert asked[-1][1]["userAddr"] == MASTER
 
 
-@pytest.mark.parametrize("closed", [False, True])
-def test_an_open_request_is_resolved_first(calls: OrderCalls, closed: bool) -> None:
+def test_an_open_request_is_resolved_first(calls: OrderCalls) -> None:
     receipt = record(calls, "UNKNOWN")
-    calls._delivery.closed = closed
     ask(calls.refresh(receipt), states=by_id(ROW))
-    assert receipt.state == ("UNKNOWN" if closed else "ACCEPTED")
+    assert receipt.state == "ACCEPTED"
     receipt.intent = "dropped"
-    receipt.state = IntentState.ACCEPTED
     ask(calls.refresh(receipt), states=by_id(ROW))
 
 
@@ -385,11 +375,6 @@ def test_a_receipt_among_others_is_cancelled_as_a_whole(calls: OrderCalls) -> No
     assert cancel_item(1, OrderRef(None, 5)) == CancelItem(1, None, 5)
 
 
-def test_the_orders_of_a_vault_are_asked_for_there(calls: OrderCalls) -> None:
-    _, asked = ask(calls.cancels(7, None, None, VAULT), states=by_id(ROW))
-    assert asked[0][1] == {"userAddr": VAULT, "orderId": "7"}
-
-
 NEW = buy("BTCUSDC", "0.01", "50000")
 
 
@@ -439,44 +424,6 @@ def test_what_can_not_be_replaced_is_said(
         ask(calls.replace(existing, order, cl_ord_id=cl_ord_id), **META_ROUTE)
 
 
-def test_a_refused_read_of_a_wait_is_tried_again(calls: OrderCalls) -> None:
-    receipt = standing(calls, GOOD)
-    with pytest.raises(WaitTimeout):
-        ask(calls.wait(receipt, "filled", 0.0), states=refuse)
-
-
-@pytest.mark.parametrize(
-    ("tif", "timeout", "read"), [("IOC", 0.01, True), ("FOK", 0.01, True), ("GTC", 0.01, False), ("IOC", 0.0, False)]
-)
-def test_what_became_of_an_order_that_ends_at_once_is_read_where_executions_are_waited_for(
-    calls: OrderCalls, tif: str, timeout: float, read: bool
-) -> None:
-    calls._delivery.settle_timeout = timeout
-
-    given = made(intent="")
-    given.items = (ITEM | {"timeInForce": tif},)
-
-    def sent() -> Any:
-        yield from ()
-        return given
-
-    found, asked = ask(calls.live(sent()), states=by_id(ROW))
-    assert [name for name, _ in asked] == (["states"] if read else [])
-    assert found.calls is calls
-
-
-def test_an_order_of_a_vault_is_found_there(calls: OrderCalls) -> None:
-    found, asked = ask(calls.find(7, None, VAULT), states=by_id(ROW))
-    assert {query["userAddr"] for _, query in asked} == {VAULT}
-    assert (found.owner, found.code) == (VAULT, 0)
-
-
-def test_of_orders_with_one_client_id_one_without_an_id_is_the_oldest(calls: OrderCalls) -> None:
-    rows = [ROW | {"ordId": None}, ROW, ROW | {"ordId": "6"}]
-    found, _ = ask(calls.find(5000, "cl_ord_id", None), states=lambda _: rows)
-    assert found.order_id == 7
-
-
 def test_looking_at_a_request_sends_nothing_again(calls: OrderCalls) -> None:
     receipt = record(calls, "UNKNOWN")
     _, asked = ask(calls.refresh(receipt), states=lambda _: [], page=lambda _: [{"nonce": 6, "signer": AGENT}])
@@ -500,11 +447,6 @@ def test_the_last_read_of_a_wait_may_take_a_second(calls: OrderCalls, timeout: f
     while not isinstance(request, Fetch):
         request = flow.send(0)
     assert request.within == within
-
-
-def test_a_cancellation_is_waited_for_by_its_state(calls: OrderCalls) -> None:
-    done = calls.bind(made(results=(GOOD,), items=0, action="cancelOrder", intent=""))
-    assert wait(calls, done, "accepted", 1.0, []) == ([], None)
 
 
 @pytest.mark.parametrize(("owner", "asked_for"), [(VAULT, VAULT), (None, MASTER)])

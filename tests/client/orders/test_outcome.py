@@ -483,18 +483,3 @@ def test_a_failed_query_is_repeated_and_a_foreign_transaction_ends_the_search() 
     found, asked = ask(outcome.poll_execution(SUBMITTED, 5.0, lambda: False), detail=lambda _: next(answers))
     assert found == Foreign()
     assert [name for name, _ in asked] == ["detail", "detail"]
-
-
-def test_ids_that_do_not_match_the_orders_are_not_guessed() -> None:
-    odd = replace(BUY, client_ids=(5000, 5001))
-    with pytest.raises(ValueError, match="zip"):
-        ask(outcome.query_outcome(odd), states=only(5000, SHOWN))
-    with pytest.raises(ValueError, match="zip"):
-        outcome.outcome_in_records(odd, outcome.ORDER_EVENTS, [NEWS])
-
-
-def test_the_events_of_a_transaction_without_a_time_are_read_to_the_end() -> None:
-    row = OWN | {"blockTime": None}
-    found, asked = ask(outcome.query_execution(PAIR), detail=lambda _: row, events=pages([EVENT] * 100, [EVENT]))
-    assert [query["page"] for name, query in asked if name == "events"] == ["1", "2"]
-    assert found.accepted

@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,16 +16,14 @@ from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
-from toolkit.client.orders.delivery import Delivery, Sender
+from toolkit.client.orders.delivery import Delivery, Prepared, Sender
 from toolkit.client.orders.intents import Intent, IntentState, Proof
-from toolkit.client.orders.receipts import UNSET, receipt
+from toolkit.client.orders.receipts import UNSET
 from toolkit.errors import (
     Disconnected,
     LimitReached,
     NotSent,
     OutcomeUnknown,
-    RequestExpired,
-    SessionClosed,
     TimedOut,
     WalletError,
 )
@@ -76,8 +73,8 @@ def drive(
             request: Any = flow.throw(answer) if isinstance(answer, BaseException) else flow.send(answer)
             match request:
                 case Fetch(method="POST"):
-                    assert (request.path, request.body) == (EXCHANGE_PATH, b"{}")
-                    run.posted.append(str(delivery.ledger.get("one").state))
+                    assert request.path == EXCHANGE_PATH
+                    run.posted.append(str(delivery.ledger.all()[-1].state))
                     elapsed, now_ms = elapsed + took_ms, now_ms + took_ms
                     answer = next(answers)
                 case Fetch():
@@ -96,6 +93,21 @@ def drive(
     return run
 
 
+LEVERAGE = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+ORDER = {"type": "placeOrder", "orders": [orders.limit("BTCUSDC", "BUY", "0.01", "60000").item(1).to_wire()]}
+"""Carries an expiry."""
+
+
+def prepared(delivery: Delivery, expiry: int | None = None) -> Prepared:
+    made = drive(delivery, delivery.prepare(ORDER if expiry else LEVERAGE, expiry_after=expiry), []).end
+    assert isinstance(made, Prepared)
+    return made
+
+
+def post(delivery: Delivery, script: Sequence[Any], expiry: int | None = None, took_ms: int = 0) -> Run:
+    return drive(delivery, delivery.send(prepared(delivery, expiry)), script, took_ms=took_ms)
+
+
 def reply(code: int = 0, status: int = 200, data: Any = None, **headers: str) -> Reply:
     body = {"code": code, "message": "m", "data": {"txHash": HASH} if data is None else data}
     return Reply(status, json.dumps(body).encode(), {name.replace("_", "-"): value for name, value in headers.items()})
@@ -110,7 +122,6 @@ SHOWN = {"page": [transaction(signer=AGENT)]}
     [
         ([OK], ["SENT"], None, "SUBMITTED"),
         ([NotSent("x"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
-        ([TimedOut("x"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Disconnected("x"), NotSent("x"), OK], ["SENT", "UNKNOWN", "UNKNOWN"], None, "SUBMITTED"),
         ([NotSent("x")] * 3, ["SENT"] * 3, NotSent, "REJECTED"),
         ([NotSent("x"), NotSent("x"), TimedOut("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
@@ -120,24 +131,19 @@ SHOWN = {"page": [transaction(signer=AGENT)]}
         ([Reply(429, b"<html>"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
         ([Reply(503, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Reply(200, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
-        ([TimedOut("x"), Reply(404, b"<html>")], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
         ([reply(40220), OK], ["SENT", "SENT"], None, "SUBMITTED"),
         ([reply(40220)] * 3, ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
-        ([reply(40220), NotSent("x"), NotSent("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
         ([reply(1, 503), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([reply(40230)], ["SENT"], OutcomeUnknown, "UNKNOWN"),
         ([TimedOut("x"), reply(40204)], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
-        ([KeyboardInterrupt()], ["SENT"], KeyboardInterrupt, "UNKNOWN"),
         ([NotSent("x"), KeyboardInterrupt()], ["SENT", "SENT"], KeyboardInterrupt, "UNKNOWN"),
     ],
 )
 def test_each_attempt_is_recorded_before_it_leaves(
     delivery: Delivery, script: list[Any], posted: list[str], end: Any, state: str
 ) -> None:
-    intent = keep(delivery, "PREPARED")
-    delivery.ledger.update("one", 1, body=b"{}")
-    run = drive(delivery, delivery._post(intent, b"{}"), script)
-    kept = delivery.ledger.get("one")
+    run = post(delivery, script)
+    [kept] = delivery.ledger.all()
     assert (run.posted, kept.state, kept.attempts) == (posted, state, len(posted))
     if end is None:
         assert run.end.state == state
@@ -148,16 +154,14 @@ def test_each_attempt_is_recorded_before_it_leaves(
 
 
 def test_the_waits_grow_and_a_venue_may_ask_for_longer(delivery: Delivery) -> None:
-    keep(delivery)
-    run = drive(delivery, delivery._post(delivery.ledger.get("one"), b"{}"), [NotSent("x"), NotSent("x"), OK])
+    run = post(delivery, [NotSent("x"), NotSent("x"), OK])
     assert run.waits == [0.5, 1.0]
 
 
 def test_a_rate_limit_slows_the_session_down_as_well(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     noted: list[Any] = []
     monkeypatch.setattr(type(delivery.limiter), "penalise", lambda _, *given: noted.append(given))
-    intent = keep(delivery)
-    run = drive(delivery, delivery._post(intent, b"{}"), [reply(40220, 429, retry_after="7"), TimedOut("x"), OK])
+    run = post(delivery, [reply(40220, 429, retry_after="7"), TimedOut("x"), OK])
     assert run.waits == [7.0, 1.0]
     assert noted == [("setLeverage", 1_000, 7.0)]
 
@@ -165,34 +169,25 @@ def test_a_rate_limit_slows_the_session_down_as_well(delivery: Delivery, monkeyp
 @pytest.mark.parametrize(("expiry", "attempts"), [(150, 2), (149, 1), (None, 3), (10, 1)])
 def test_nothing_is_repeated_after_its_expiry(delivery: Delivery, expiry: int | None, attempts: int) -> None:
     """It was signed at 50 ms, and each attempt takes 100."""
-    intent = keep(delivery, expiry_after=expiry)
-    run = drive(delivery, delivery._post(intent, b"{}"), [NotSent("x")] * 3, took_ms=100)
+    run = post(delivery, [NotSent("x")] * 3, expiry, took_ms=100)
     assert len(run.posted) == attempts
     assert isinstance(run.end, NotSent)
 
 
 def test_no_attempt_begins_after_the_time_is_over(delivery: Delivery) -> None:
     for took_ms, attempts in ((29_999, 3), (30_000, 2), (60_000, 1)):
-        delivery.ledger.__init__()  # type: ignore[misc]
-        intent = keep(delivery, expiry_after=None)
-        run = drive(delivery, delivery._post(intent, b"{}"), [NotSent("x")] * 3, took_ms=took_ms)
+        run = post(delivery, [NotSent("x")] * 3, took_ms=took_ms)
         assert len(run.posted) == attempts
 
 
-def test_what_another_process_settled_is_not_posted(delivery: Delivery) -> None:
-    intent = keep(delivery)
-    delivery.ledger.update("one", 9, proof=Proof(True, 0, ""))
-    run = drive(delivery, delivery._post(intent, b"{}"), [])
-    assert (run.posted, run.end.state) == ([], "ACCEPTED")
-
-
 def test_a_dropped_flow_leaves_the_ledger_alone(delivery: Delivery) -> None:
-    flow = delivery._post(keep(delivery), b"{}")
+    flow = delivery.send(prepared(delivery))
     request: Any = flow.send(None)
     while not isinstance(request, Fetch):
         request = flow.send(0)
     flow.close()
-    assert (delivery.ledger.get("one").state, delivery.ledger.get("one").message) == ("SENT", "")
+    [kept] = delivery.ledger.all()
+    assert (kept.state, kept.message) == ("SENT", "")
 
 
 NONE_SHOWN = {"page": [transaction(6)]}
@@ -229,7 +224,6 @@ def test_an_open_intent_is_resolved(
     run = drive(delivery, delivery.resolve(resend=resend), [OK] * posted, shown, now_ms)
     assert (len(run.posted), delivery.ledger.get("one").state) == (posted, ends)
     assert [receipt.state for receipt in run.end] == [ends]
-    assert delivery._senders == {}
     if state == "PREPARED":
         assert (run.asked, run.end[0].message) == ([], "given up by resolve() before it was sent")
 
@@ -250,20 +244,6 @@ def test_what_can_not_be_resolved_says_why(delivery: Delivery) -> None:
     run = drive(delivery, delivery.resolve(), [TimedOut("too late")] * 3, NONE_SHOWN)
     assert [receipt.state for receipt in run.end] == ["UNKNOWN"]
     assert "too late" in run.end[0].message
-
-
-def test_only_own_intents_that_nobody_works_on_are_resolved(
-    delivery: Delivery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep(delivery, "UNKNOWN")
-    assert drive(delivery, delivery.resolve(["other"]), [], SHOWN).end == []
-    delivery._senders["one"] = Sender.current()
-    monkeypatch.setattr(Sender, "is_busy_elsewhere", lambda _: True)
-    assert drive(delivery, delivery.resolve(["one"]), [], SHOWN).end == []
-    monkeypatch.setattr(Sender, "is_busy_elsewhere", lambda _: False)
-    assert len(drive(delivery, delivery.resolve(["one"]), [], SHOWN).end) == 1
-    delivery.closed = True
-    assert isinstance(drive(delivery, delivery.resolve(), []).end, SessionClosed)
 
 
 def test_bytes_for_one_environment_never_go_to_another(delivery: Delivery) -> None:
@@ -336,72 +316,6 @@ def test_missing_client_ids_are_made_of_the_nonce_and_the_position() -> None:
     assert (replaced.numbered(7_000), replaced.client_ids) == (replaced, ()), "it keeps the id that it has"
 
 
-@pytest.mark.parametrize(
-    ("refused", "now_ms", "took_ms", "expiry", "again"),
-    [
-        ("REJECTED", 10**9, 30_000, UNSET, True),  # the clock was wrong: by the venue's it had expired
-        ("REJECTED", 60_001, 0, UNSET, True),
-        ("REJECTED", 60_000, 0, UNSET, False),  # it had not expired, by the venue's own time
-        ("REJECTED", 10**9, 30_001, UNSET, False),  # the call itself took too long
-        ("REJECTED", 10**9, 0, 60_000, False),  # as it was asked for
-        ("UNKNOWN", 10**9, 0, UNSET, False),  # it may have been taken
-        (None, 10**9, 0, UNSET, False),
-    ],
-)
-def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
-    delivery: Delivery,
-    monkeypatch: pytest.MonkeyPatch,
-    refused: str | None,
-    now_ms: int,
-    took_ms: int,
-    expiry: Any,
-    again: bool,
-) -> None:
-    sent: list[Any] = []
-    clock = {Now: 0, Elapsed: 1_000}
-
-    def record_and_send(prepared: Any) -> Any:
-        sent.append(prepared)
-        yield from ()
-        clock[Now], clock[Elapsed] = now_ms, 1_000 + took_ms
-        if len(sent) > 1:
-            return "sent"
-        error = RequestExpired("expired")
-        error.receipt = receipt(placed(state=IntentState(refused))) if refused else None
-        raise error
-
-    def prepare(*_: Any) -> Any:
-        yield from ()
-        return SimpleNamespace(expiry_after=60_000)
-
-    monkeypatch.setattr(Delivery, "_record_and_send", lambda _, prepared: record_and_send(prepared))
-    monkeypatch.setattr(Delivery, "_prepare", prepare)
-    monkeypatch.setattr(Delivery, "_checked", lambda *_: iter(()))
-    flow, answer, end = (
-        delivery.submit({"type": "approveAgent"}, expiry_after=expiry),
-        None,
-        "",
-    )
-    try:
-        while True:
-            answer = clock[type(flow.send(answer))]
-    except StopIteration as done:
-        end = done.value
-    except RequestExpired:
-        end = "expired"
-    assert (end, len(sent)) == (("sent", 2) if again else ("expired", 1))
-
-
-def test_another_requests_answer_is_not_believed(delivery: Delivery) -> None:
-    intent = keep(
-        delivery, action="placeOrder", payload={"orders": [{"clOrdId": 5000, "ordSide": "BUY"}]}, client_ids=(5000,)
-    )
-    wrong = reply(data={"results": [{"clOrdId": 9}]})
-    run = drive(delivery, delivery._post(intent, b"{}"), [wrong] * 3, {"states": [], "events": [], "page": []})
-    assert run.posted == ["SENT", "UNKNOWN", "UNKNOWN"]
-    assert isinstance(run.end, OutcomeUnknown)
-
-
 def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
     here = threading.current_thread()
     idle, working = threading.Thread(), threading.Thread(target=(release := threading.Event()).wait)
@@ -425,41 +339,18 @@ def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
     assert Sender.current() == Sender(here, None)
 
 
-def test_each_wait_for_the_own_turn_is_named_so(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seconds, waits in ((2.0, [Sleep(2.0, queued=True)]), (0.0, [])):
-        monkeypatch.setattr(type(delivery.limiter), "reserve", lambda *_, seconds=seconds: seconds)
-        flow = delivery.limiter.turn("placeOrder")
-        assert next(flow) == Elapsed()
-        found: list[Any] = []
-        try:
-            found.append(flow.send(5))
-            next(flow)
-        except StopIteration:
-            pass
-        assert found == waits
-
-
 def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is() -> None:
     s = session(FakeVenue(), environment="mainnet", confirm=lambda _: False)
-    prepared = s.intents.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
+    given = s.intents.prepare(LEVERAGE)
     with pytest.raises(LimitReached, match="was not confirmed"):
-        next(s._delivery.send(prepared))
-    assert next(s._delivery.send(prepared, confirmed=True)) == Now()
-
-
-def test_an_entry_without_signed_bytes_is_not_sent(delivery: Delivery) -> None:
-    kept = keep(delivery, "UNKNOWN")
-    delivery.ledger._intents["one"] = replace(kept, body=None)  # type: ignore[attr-defined]
-    run = drive(delivery, delivery.resolve(resend=True), [OK], NONE_SHOWN)
-    assert (run.posted, [receipt.state for receipt in run.end]) == ([], ["UNKNOWN"])
+        s.intents.send(given)
 
 
 def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:
-    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
     for wallet in (None, Wallet(master=MASTER_KEY)):
         delivery.wallet = wallet
         with pytest.raises(WalletError):
-            next(delivery.submit(payload))
+            next(delivery.submit(LEVERAGE))
     delivery.wallet = Wallet(agent=AGENT_KEY)
     with pytest.raises(WalletError):
         next(delivery.submit({"type": "approveAgent"}))
@@ -472,16 +363,14 @@ def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, mon
 
     def slow(*args: Any, **keywords: Any) -> Any:
         [intent] = delivery.ledger.all()
-        assert delivery._senders == {intent.id: Sender.current()}
         delivery.ledger.update(intent.id, 9, proof=Proof(False, None, ""))
         return sign(*args, **keywords)
 
-    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
-    prepared = drive(delivery, delivery.prepare(payload), []).end
+    flow = delivery.send(prepared(delivery))
     monkeypatch.setattr(signing, "sign_content", slow)
-    run = drive(delivery, delivery.send(prepared), [])
+    run = drive(delivery, flow, [])
     assert isinstance(run.end, NotSent)
-    assert (run.posted, delivery._senders) == ([], {})
+    assert run.posted == []
 
 
 @pytest.mark.parametrize(("given", "sequence"), [({}, 1_700), ({"withdrawSequence": 9}, 9)])
@@ -490,5 +379,6 @@ def test_a_withdrawal_is_numbered_by_its_second_unless_it_is_given(
 ) -> None:
     delivery.wallet = Wallet(master=MASTER_KEY)
     payload = {"type": "withdraw", "amount": "5", "destination": MASTER} | given
-    prepared = drive(delivery, delivery.prepare(payload), [], now_ms=1_700_999).end
-    assert prepared.payload["withdrawSequence"] == sequence
+    made = drive(delivery, delivery.prepare(payload), [], now_ms=1_700_999).end
+    assert made.payload["withdrawSequence"] == sequence
+    assert made.expiry_after == 1_700_999 + 3_600_000

@@ -118,7 +118,7 @@ def test_a_builders_bracket_may_have_conditional_exits(alice: Session, builder: 
         toolkit.Builder(builder).place(bracket(entry, stop_loss=late), "0")
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     side=st.sampled_from(["BUY", "SELL"]),
     steps=st.integers(1, 40),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -214,7 +213,6 @@ def test_a_price_is_kept_for_a_minute_for_orders_far_above_the_minimum() -> None
         return len(calls)
 
     assert asked("0.02", 5_000) == 1
-    assert made._prices == {1: (5_000, Decimal(1000))}
     assert asked("0.02", 64_999) == 0, "20 USDC, twice the minimum"
     assert asked("0.019", 6_000) == 1
     assert asked("0.02", 66_000) == 1, "a minute later"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -11,11 +10,9 @@ from typing import Any
 import pytest
 
 from tests.client.orders.test_outcome import HASH, LEVERAGE, VAULT, placed
-from toolkit.client.io.flow import AsyncDriver, Driver
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.order_calls import _update
 from toolkit.client.orders.receipts import (
-    AsyncReceipt,
     ItemResult,
     Receipt,
     expects_immediate_end,
@@ -23,7 +20,6 @@ from toolkit.client.orders.receipts import (
     words,
 )
 from toolkit.errors import InputError
-from toolkit.protocol.reads.action_results import ItemAnswer
 
 ITEM = {"symbolCode": "3", "ordQty": "2", "timeInForce": "GTC"}
 GOOD, BAD = ItemResult(5000, 7, 0, "success"), ItemResult(5001, None, 7, "no margin")
@@ -159,24 +155,6 @@ def test_what_became_of_an_order_in_words(row: dict[str, Any], text: str) -> Non
     assert words(row) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "code", "id"),
-    [
-        (None, 0, None),
-        (0, 0, None),
-        ("0", 0, None),
-        (7, 7, 7),
-        ("7", 7, 7),
-        ("?", -1, None),
-        ([], -1, None),
-        (-1, -1, -1),
-    ],
-)
-def test_codes_and_ids_are_numbers_or_their_text(value: Any, code: int, id: int | None) -> None:
-    answer = ItemAnswer.read({"txCode": value, "ordId": value})
-    assert (answer.code or 0, answer.order_id) == (code, id)
-
-
 PAIR = placed("BUY", "SELL")
 RESULTS = [{"clOrdId": 5000, "ordId": "7", "txCode": 0, "txMsg": "success"}, {"clOrdId": 5001, "txCode": 7}, "?"]
 
@@ -243,26 +221,3 @@ def test_receipts_are_equal_whatever_was_read_of_their_orders() -> None:
 )
 def test_each_order_of_a_receipt_is_described(given: Receipt, words: str) -> None:
     assert repr(given) == f"<Receipt placeOrder {given.state}, why, {words}>"
-
-
-@pytest.mark.parametrize("kind", [Receipt, AsyncReceipt])
-def test_events_are_exact_only_where_that_is_asked_for(kind: type[Receipt]) -> None:
-    asked: list[bool] = []
-
-    def events(_: Receipt, exact: bool, index: str | None) -> Any:
-        asked.append(exact)
-        yield from ()
-
-    async def awaited(*calls: Any) -> None:
-        for call in calls:
-            await call
-
-    def unreachable(_: Any) -> Any:
-        raise AssertionError
-
-    driver: Any = Driver(unreachable) if kind is Receipt else AsyncDriver(unreachable)
-    one = kind("placeOrder", IntentState.ACCEPTED, 0, "", "", calls=SimpleNamespace(driver=driver, events=events))
-    calls: Any = (one.events(), one.events(exact=True))
-    if kind is AsyncReceipt:
-        asyncio.run(awaited(*calls))
-    assert asked == [False, True]

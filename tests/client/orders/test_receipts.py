@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -16,12 +16,6 @@ import toolkit
 from toolkit import errors, orders
 from toolkit.client.orders.receipts import AsyncReceipt, Receipt
 from toolkit.venue.local import LocalVenue
-
-
-@pytest.fixture(params=[0, "1s"], ids=["at once", "after 1 s"])
-def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, settle_delay=request.param) as made:
-        yield made
 
 
 def test_a_receipt_follows_its_order(alice: toolkit.Session, bob: toolkit.Session) -> None:

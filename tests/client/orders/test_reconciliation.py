@@ -108,21 +108,6 @@ def test_only_a_malformed_request_is_refused_in_every_copy(code: int, data: Any,
     assert reconciliation.proves_no_execution(error) is expected
 
 
-@pytest.mark.parametrize(
-    ("code", "status", "expected"),
-    [
-        (40204, 200, False),
-        (40204, 499, False),
-        (40204, 500, True),
-        (50000, 200, True),
-        (49999, 200, False),
-        (40231, 200, True),
-    ],
-)
-def test_an_answer_leaves_open_what_became_of_the_request(code: int, status: int, expected: bool) -> None:
-    assert reconciliation._leaves_open(exchange_error(code, "m", http_status=status)) is expected
-
-
 def rows(*found: Mapping[str, Any]) -> dict[str, Any]:
     return {"results": list(found)}
 
@@ -161,70 +146,6 @@ def test_an_answer_with_other_ids_is_another_requests(intent: Intent, data: Any,
 
 ONE_OK, TWO_OK = ({"clOrdId": 5000 + at, "ordId": at + 1, "txCode": 0} for at in range(2))
 ONE_BAD, TWO_BAD = ({"clOrdId": 5000 + at, "txCode": 7, "txMsg": "bad"} for at in range(2))
-
-
-@pytest.mark.parametrize(
-    ("intent", "code", "data", "accepted"),
-    [
-        (PAIR, 0, rows(ONE_OK, TWO_OK), True),
-        (PAIR, 0, rows(ONE_OK, {"clOrdId": 5001, "txCode": 0}), None),
-        (PAIR, 0, rows(ONE_OK, {"ordId": 2, "txCode": 0}), None),
-        (PAIR, 0, rows(ONE_OK, {"clOrdId": 5001, "ordId": 2}), None),
-        (PAIR, 0, rows(TWO_OK, ONE_OK), None),
-        (PAIR, 0, rows(ONE_OK), None),
-        (PAIR, 0, {"txHash": HASH}, None),
-        (PAIR, 0, None, None),
-        (PAIR, 40230, rows(ONE_OK, TWO_BAD), True),
-        (PAIR, 40230, rows(ONE_BAD, TWO_BAD), False),
-        (PAIR, 40230, rows(ONE_OK, TWO_OK), None),  # refused, and each was accepted
-        (PAIR, 40230, rows(ONE_BAD, {"txCode": 7}), None),
-        (PAIR, 40230, None, None),
-        (PAIR, 0, rows(ONE_OK, TWO_BAD), None),
-        (PAIR, 40204, rows(ONE_BAD, TWO_BAD), None),
-        (replace(PAIR, nonce=6), 0, rows(ONE_OK, TWO_OK), None),  # ids of the user's own may have named others before
-        (
-            CANCEL,
-            0,
-            rows({"ordId": 7, "txCode": 0}, {"ordId": 8, "txCode": 0}),
-            None,
-        ),  # or the answer to their placement
-        (REPLACE, 0, {"ordId": 9, "clOrdId": 5}, None),
-        (LEVERAGE, 0, {"txHash": HASH}, None),
-        (LEVERAGE, 0, rows(), None),
-        (LEVERAGE, 40230, rows(), None),
-    ],
-)
-def test_an_answer_proves_what_names_orders_by_ids_of_this_request_alone(
-    intent: Intent, code: int, data: Any, accepted: bool | None
-) -> None:
-    proof = reconciliation._proof_in(intent, answer(code, data))
-    assert (proof and (proof.accepted, proof.code, proof.data)) == (
-        None if accepted is None else (accepted, code, data)
-    )
-    assert reconciliation._proof_in(intent, answer(code, data, 500)) is None
-
-
-@pytest.mark.parametrize(
-    ("code", "data", "reason"),
-    [
-        (0, {"txCode": 0}, ""),
-        (0, {"txCode": "7", "txMsg": "no margin"}, "no margin (txCode 7)"),
-        (0, {"txCode": 7}, "refused (txCode 7)"),
-        (0, {"txCode": None}, ""),
-        (
-            0,
-            rows({"txCode": 0}, {"txCode": 7, "txMsg": "a"}, {"txCode": 8, "txMsg": "b"}),
-            "a (txCode 7); b (txCode 8)",
-        ),
-        (0, {"txCode": 7, "txMsg": "a", "results": [{"txCode": 8, "txMsg": "b"}]}, "a (txCode 7); b (txCode 8)"),
-        (0, {"results": ["?"]}, ""),
-        (0, {"results": {}}, ""),
-        (0, "text", ""),
-        (40230, {"txCode": 7}, ""),
-    ],
-)
-def test_code_0_may_hold_a_refusal(code: int, data: Any, reason: str) -> None:
-    assert reconciliation._refused_inside(answer(code, data)) == reason
 
 
 def bring(ledger: Ledger, id: str, state: IntentState, now: int = 9, code: int | None = None, data: Any = None) -> None:
@@ -353,11 +274,6 @@ def test_once_no_copy_can_be_executed_any_more_a_refusal_is_the_outcome(now_ms: 
     assert found.receipt.state == ends
 
 
-def test_what_was_executed_is_not_asked_about() -> None:
-    found, kept = classify(BOTH, answer(0, NAMED), timeout=1.0, states=lambda _: pytest.fail("asked"))
-    assert (found.state, kept.state) == ("ACCEPTED", "ACCEPTED")
-
-
 @pytest.mark.parametrize(("state", "raises"), [("FAILED", True), ("ACCEPTED", False)])
 def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
     made, kept = settle(replace(SENT, state=IntentState.SUBMITTED))
@@ -373,13 +289,6 @@ def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
         assert ask(made.await_execution(kept, ONE), page=told)[0].state == state
 
 
-def test_another_process_that_resolves_the_request_may_have_sent_a_copy() -> None:
-    unknown = replace(SENT, state=IntentState.UNKNOWN)
-    found, kept = classify(unknown, answer(40204))
-    assert isinstance(found, OutcomeUnknown)
-    assert kept.state is IntentState.UNKNOWN
-
-
 @pytest.mark.parametrize(
     ("intent", "given", "state", "accepted"),
     [
@@ -390,6 +299,9 @@ def test_another_process_that_resolves_the_request_may_have_sent_a_copy() -> Non
         (BOTH, answer(40230, rows(ONE_BAD, TWO_OK)), "ACCEPTED", [False, True]),
         (BOTH, answer(40230, rows(ONE_BAD, TWO_BAD)), "REJECTED", [False, False]),
         (BOTH, answer(40230, rows({"txCode": 7}, {"ordId": 2})), "REJECTED", [False, False]),
+        (BOTH, answer(0, rows(TWO_OK, ONE_OK)), "SUBMITTED", [True, True]),
+        (BOTH, answer(0, rows(ONE_OK, {"clOrdId": 5001, "txCode": 0})), "SUBMITTED", [True, True]),
+        (replace(BOTH, nonce=6), answer(0, NAMED), "SUBMITTED", [True, True]),  # ids may have named others before
     ],
 )  # fmt: skip
 def test_an_answer_becomes_the_state_of_the_intent(
@@ -537,12 +449,6 @@ def test_a_faster_process_decides() -> None:
         made.update(kept, 9, state=IntentState.PREPARED)
 
 
-def test_what_the_ledger_refuses_is_raised() -> None:
-    made, kept = settle(LEVERAGE)
-    with pytest.raises(ToolkitError, match="not signed"):
-        made.update(kept, 9, state=IntentState.SENT)
-
-
 @pytest.mark.parametrize("now_ms", [0, 10**9])
 @pytest.mark.parametrize(("code", "in_doubt"), [(40207, False), (50000, False), (40204, True)])
 def test_a_venue_that_can_not_be_asked_proves_nothing(code: int, in_doubt: bool, now_ms: int) -> None:
@@ -565,25 +471,3 @@ def test_what_another_process_settles_while_the_venue_is_asked_holds(state: str,
             ask(flow, page=told)
     else:
         assert ask(flow, page=told)[0].state == state
-
-
-@pytest.mark.parametrize("timeout", [0.0, 1.0])
-def test_what_has_failed_is_raised_and_not_waited_for(timeout: float) -> None:
-    made, _ = settle(SENT, timeout)
-    flow = made.await_execution(replace(SENT, state=IntentState.FAILED, code=40230), ONE)
-    with pytest.raises(ActionRejected) as caught:
-        next(flow)
-    assert caught.value.receipt is not None
-    assert caught.value.receipt.state == "FAILED"
-
-
-def test_an_answer_that_said_nothing_is_waited_for_as_well() -> None:
-    found, kept = classify(SENT, answer(0, None), timeout=1.0, **SHOWN)
-    assert (found.state, kept.data) == ("ACCEPTED", {"txHash": HASH, "txCode": 0, "txMsg": "success"})
-
-
-def test_an_answer_of_another_request_is_shown_with_its_first_500_bytes() -> None:
-    given = answer(data=rows({"clOrdId": 9, "txMsg": "x" * 600}))
-    with pytest.raises(BadAnswer) as caught:
-        check_belongs(PAIR, given)
-    assert caught.value.body == given.reply.body[:500].decode()

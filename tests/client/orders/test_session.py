@@ -12,20 +12,14 @@ import httpx
 import pytest
 
 import toolkit
-from tests.client.fake import MASTER, Executed, FakeVenue, session
+from tests.client.fake import MASTER, FakeVenue, session
 from toolkit import errors, orders
-from toolkit.client.io.transport import NO_RETRY, HttpTransport, Retry
+from toolkit.client.io.transport import HttpTransport, Retry
 from toolkit.client.orders.intents import IntentState
-from toolkit.client.reads.reading import fetch_rows
 from toolkit.connecting import development_wallet
 from toolkit.venue.local import LocalVenue
 
 HASTY = Retry(attempts=3, base=0.0, longest=0.0)
-
-
-def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
-    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, account=s.account or "", order_id=str(receipt.order_id)))
-    return str(rows[0]["status"])
 
 
 class Flaky(httpx.BaseTransport):
@@ -67,8 +61,7 @@ def test_on_the_real_venue_no_fault_leaves_a_doubt(
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
     assert len(set(transport.bodies)) == 1
-    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, account=MASTER))
-    assert len(rows) == 1
+    assert len(alice.orders()) == 1
 
 
 @pytest.mark.parametrize("script", [["answer lost"], ["twice"], ["answer lost"] * 3])
@@ -95,25 +88,6 @@ def test_an_order_that_never_arrived_expires_for_certain(venue: LocalVenue, alic
     assert (receipt.state, receipt.code) == (IntentState.REJECTED, 40208)
 
 
-def test_a_clock_that_is_off_does_not_matter_and_is_known(venue: LocalVenue, alice: toolkit.Session) -> None:
-    for off in (90_000, -90_000):
-        s = session_behind(venue, off)
-        assert s.buy("BTCUSDC", "0.001", price="50000").status == "NEW"
-        assert s.clock.skew_ms == -off
-
-
-def session_behind(venue: LocalVenue, ms: int) -> toolkit.Session:
-    class Behind:
-        runs = False
-
-        def now_ms(self) -> int:
-            return venue.host.now_ms() - ms
-
-    return toolkit.connect(
-        "local", base_url="http://venue", transport=Executed(venue), clock=Behind(), retry=HASTY
-    )  # fmt: skip
-
-
 def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: LocalVenue) -> None:
     trader, builder = toolkit.connect(venue=venue, account=2), toolkit.connect(venue=venue, account=3, approve=False)
     builder.exchange.register_builder("Acme")
@@ -126,7 +100,7 @@ def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: Loca
         s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.001", "50000"), builder.account, "0.0002")
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
-    assert status(trader, receipt) == "NEW"
+    assert trader.order(receipt.order_id).status == "NEW"
 
 
 def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: toolkit.Session) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import toolkit
 from toolkit import errors, orders
@@ -162,38 +159,3 @@ def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: to
     states = [str(at_once.intents.get(each.intent).state) for each in made]
     assert states == ["ACCEPTED", "ACCEPTED", "FAILED", "SUBMITTED"]  # the last one's orders are asked for
     assert (at_once.intents.get(made[1].intent).data or {})["vault"]
-
-
-def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, alice: toolkit.Session) -> None:
-    alice.product("BTCUSDC")
-    live = alice.stream.events()
-    live.rows()
-    refuse_reads(alice, "/info/order", "/info/explore")
-    alice._driver._settle = lambda seconds: (venue.advance(until=venue.host.settled_ms()), live.rows())
-    made = alice.buy("BTCUSDC", "0.01", price="50000")
-    assert (made.state, bool(made.order_id)) == (IntentState.ACCEPTED, True)
-    with pytest.raises(errors.ActionRejected):
-        alice.buy("BTCUSDC", "10", price="50000")
-
-
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["BUY", "NEW", "REJECTED", 77]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
-)
-NAMES = ("ordId", "ordSide", "side", "execStatus", "reason", "nonce", "signer", "actionType", "txCode", "data")
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(row=st.dictionaries(st.sampled_from(NAMES), JUNK), kind=st.sampled_from(["perpOrder", "actionAck"]))
-def test_a_feed_that_tells_nonsense_does_no_harm(
-    venue: LocalVenue, at_once: toolkit.Session, row: dict[str, Any], kind: str
-) -> None:
-    if at_once.intents("submitted").empty:
-        at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=78)
-    before = list(at_once.intents()["state"])
-    row |= {"clOrdId": 78}
-    for channel, items in (("orderHist", [row]), ("userEvent", [{"eventType": kind, "event": [row]}, row])):
-        at_once._delivery.take_records(channel, str(at_once.account), items, venue.host.now_ms())
-    tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
-    assert tells or list(at_once.intents()["state"]) == before

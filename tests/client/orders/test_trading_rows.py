@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,7 +12,7 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, enveloped, session
 from tests.client.orders.test_outcome import VAULT
 from tests.client.rows import whole
-from toolkit.client.orders.trading import TradingFlows, _closing_orders
+from toolkit.client.orders.trading import _closing_orders
 from toolkit.errors import BadAnswer, InputError, WalletError
 from toolkit.products import ProductTable
 from toolkit.protocol.reads.door import seen
@@ -109,11 +108,3 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     known = session(Rows(), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
     known.exchange.set_leverage("BTCUSDC", 5)
     assert known.account == MASTER
-
-
-@pytest.mark.parametrize("wallet", [None, SimpleNamespace(agent=None)])
-def test_without_a_key_and_an_account_nobody_is_asked(wallet: Any) -> None:
-    asking: Any = SimpleNamespace(_known_account=None, wallet=wallet)
-    with pytest.raises(WalletError, match=r"the account is not known\. Pass connect") as caught:
-        next(TradingFlows._account(asking))
-    assert ("knows no single master" in str(caught.value)) is (wallet is not None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import toolkit
@@ -85,6 +85,7 @@ def sent(body: bytes, want: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CALLS)
+@settings(max_examples=20)
 @given(handed=HANDED)
 def test_what_is_handed_over_reaches_the_wire_whole_or_raises(name: str, handed: Any) -> None:
     fake = FakeVenue()

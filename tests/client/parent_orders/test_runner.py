@@ -18,8 +18,7 @@ from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger
 from toolkit.client.parent_orders.parents import CHILD_COLUMNS, COLUMNS, ParentOrder
 from toolkit.client.parent_orders.plan import Child, Plan
-from toolkit.client.parent_orders.schedule import ParentRunner
-from toolkit.errors import CheckFailed, InputError, SessionClosed, ToolkitError, WaitTimeout
+from toolkit.errors import InputError, SessionClosed, ToolkitError, WaitTimeout
 from toolkit.orders import twap
 from toolkit.products import ProductTable
 from toolkit.session import Session
@@ -39,8 +38,13 @@ def venue() -> Iterator[LocalVenue]:
 
 
 @pytest.fixture
-def session(venue: LocalVenue) -> Iterator[Session]:
-    with toolkit.connect(venue=venue, intents=MemoryLedger()) as made:
+def ledger() -> MemoryLedger:
+    return MemoryLedger()
+
+
+@pytest.fixture
+def session(venue: LocalVenue, ledger: MemoryLedger) -> Iterator[Session]:
+    with toolkit.connect(venue=venue, intents=ledger) as made:
         yield made
 
 
@@ -101,9 +105,10 @@ def test_a_handle_shows_examples_and_says_its_message_in_words(session: Session,
     assert "40280" in parent.describe()
 
 
-def test_an_entry_of_another_name_or_environment_is_no_parent_order_of_a_session(session: Session) -> None:
+def test_an_entry_of_another_name_or_environment_is_no_parent_order_of_a_session(
+    session: Session, ledger: MemoryLedger
+) -> None:
     parent = ten(session)
-    ledger = session._delivery.ledger
     ledger.note("copied", None, replace(parent.plan, id="copied").dump())
     ledger.note("parent-7", None, replace(parent.plan, id="parent-7", environment="testnet").dump())
     assert session.parent_orders().index.tolist() == [parent.id]
@@ -112,135 +117,13 @@ def test_an_entry_of_another_name_or_environment_is_no_parent_order_of_a_session
 # when and how often
 
 
-def test_the_next_moment_is_that_of_the_earliest_and_none_once_all_have_ended(
-    session: Session, venue: LocalVenue
-) -> None:
-    runner, began = session._parents, venue.host.now_ms()
-    assert runner.due_ms() is None
-    slow, fast = ten(session), session.twap("BTCUSDC", "BUY", "0.003", "20s", slices=3)
-    assert runner.due_ms() == began + 10_000
-    venue.advance("10s")
-    assert (runner.due_ms(), fast.plan.done, slow.plan.done) == (began + 20_000, 2, 1)
-    with unanswered(venue):
-        venue.advance("10s")
-        assert (fast.plan.done, fast.status) == (3, "RUNNING")
-        assert runner.due_ms() == began + 22_000, "it asks for the fill of the last one every two seconds"
-        venue.advance("1s")
-        slow.cancel()
-        assert runner.due_ms() == began + 22_000
-        venue.advance("1s")
-        assert runner.due_ms() == began + 24_000
-    venue.advance("2s")
-    assert (fast.status, slow.status, runner.due_ms(), runner._due) == ("FINISHED", "CANCELED", None, {})
-
-
-def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_places_nothing(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent, prepared = ten(session), list[object]()
-    with unanswered(venue):
-        venue.advance("1m")
-        parent.cancel()
-        prepare = Delivery.prepare
-
-        def counted(self: Delivery, *args: Any, **more: Any) -> Any:
-            prepared.append(args)
-            return prepare(self, *args, **more)
-
-        monkeypatch.setattr(Delivery, "prepare", counted)
-        venue.advance("3m")
-        assert (parent.plan.done, parent.plan.settled) == (2, False)
-    venue.advance("3s")
-    assert (parent.plan.done, parent.plan.settled, parent.filled) == (2, True, Decimal("0.02"))
-    assert prepared == []
-    assert session._parents.due_ms() is None
-
-
-def test_a_session_that_was_taken_over_prepares_nothing_more(venue: LocalVenue) -> None:
-    ledger = MemoryLedger()
-    with (
-        toolkit.connect(venue=venue, intents=ledger) as first,
-        toolkit.connect(venue=venue, intents=ledger) as other,
-    ):
-        parent = ten(first)
-        runner, id = first._parents, parent.id
-        other.parent_orders.get(id).resume()
-        assert id in runner._due
-        runner._slice = lambda *_: pytest.fail("it is another session's")  # type: ignore[method-assign]
-        venue.advance("1m")
-        assert id not in runner._due
-        assert other.parent_orders.get(id).plan.done == 3
-
-
-def test_children_whose_fills_are_known_are_not_asked_about_again(session: Session, venue: LocalVenue) -> None:
-    ten(session)
-    counts = []
-    for _ in range(3):
-        seen: list[str] = []
-        send = session._driver._send
-
-        def spy(request: Any, send: Any = send, seen: list[str] = seen) -> Any:
-            if "/info/order" in request.path:
-                seen.append(request.path)
-            return send(request)
-
-        session._driver._send = spy
-        venue.advance("1m")
-        session._driver._send = send
-        counts.append(len(seen))
-    assert counts == [counts[0]] * 3
-    assert counts[0] > 0
-
-
-@pytest.mark.parametrize("words", ["it broke", ""])
-def test_an_error_is_tried_again_after_two_seconds_and_its_words_or_its_kind_are_the_message(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
-    parent, began = ten(session), venue.host.now_ms()
-
-    def broken(*_: Any) -> Any:
-        raise ValueError(*([words] if words else []))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Plan, "next_quantity", broken)
-        venue.advance("1m")
-        assert (parent.message, parent.plan.done) == (words or "ValueError", 1)
-        assert session._parents.due_ms() == began + 62_000
-    venue.advance("2s")
-    assert (parent.message, parent.plan.done) == ("", 2)
-
-
-def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
-    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent = ten(session)
-    with monkeypatch.context() as patch:
-        patch.setattr(Plan, "next_quantity", lambda *_: Decimal(0))
-        patch.setattr(Delivery, "prepare", lambda *_, **__: pytest.fail("there is nothing to trade"))
-        venue.advance("1m")
-    assert (parent.plan.done, len(parent.plan.children), parent.message) == (2, 1, "")
-
-
 def test_where_the_clock_stands_no_thread_is_started(session: Session, venue: LocalVenue) -> None:
     ten(session)
     venue.advance("1m")
-    assert session._parents._thread is None
     assert not [one for one in threading.enumerate() if one.name == "toolkit-parent-orders"]
 
 
 # sessions
-
-
-def test_a_parent_order_of_an_id_that_exists_meanwhile_is_not_overwritten(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent = ten(session)
-    before, notes = parent.plan, session._delivery.ledger.notes
-    monkeypatch.setattr(MemoryLedger, "notes", lambda self: {} if not session._delivery.closed else notes())
-    with pytest.raises(ToolkitError, match=f"{parent.id} exists already"):
-        ten(session)
-    monkeypatch.undo()
-    assert parent.plan == before
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -258,11 +141,9 @@ def test_a_closed_session_works_on_no_parent_order(venue: LocalVenue, begun: boo
             parent.resume()
     assert set(session.parent_orders()["status"]) == {"INTERRUPTED"}
     assert venue.host.alarms == []
-    session._parents.ring()
     venue.advance("10m")
     assert {Plan.load(text).done for name, text in ledger.notes().items() if name.startswith("parent-")} == {1}
     assert {Plan.load(text).owner for name, text in ledger.notes().items() if name.startswith("parent-")} == {""}
-    assert session._parents._due == {}
 
 
 def test_one_that_a_closing_session_could_not_release_is_interrupted_once_it_is_late(
@@ -282,31 +163,6 @@ def test_one_that_a_closing_session_could_not_release_is_interrupted_once_it_is_
     assert parent.status == "RUNNING"
     venue.advance("1ms")
     assert parent.status == "INTERRUPTED"
-
-
-def test_work_ends_where_the_session_has_closed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    parent, runner = ten(session), session._parents
-    runner._due[parent.id] = 0
-
-    def closed(*_: Any) -> Any:
-        raise SessionClosed("closed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ParentRunner, "plan", closed)
-        runner.ring()
-    assert runner._due == {}
-
-
-def test_a_ring_during_a_slice_or_after_the_end_does_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    parent, runner = ten(session), session._parents
-    for state in ("_working", "_closed"):
-        runner._due[parent.id] = 0
-        with monkeypatch.context() as patch:
-            patch.setattr(runner, state, True)
-            runner.ring()
-        assert (parent.plan.done, runner._due[parent.id]) == (1, 0)
-    runner.ring()
-    assert (parent.plan.done, runner._working) == (2, False)
 
 
 def test_another_session_resumes_with_a_confirmation_only_and_a_cancelled_one_never(
@@ -352,79 +208,13 @@ def test_a_wait_ends_after_its_time_and_says_so(fast: tuple[LocalVenue, Session]
     assert parent.wait(0).status == "CANCELED"
 
 
-def test_the_thread_is_a_daemon_that_ends_with_the_last_order_and_starts_again(
-    fast: tuple[LocalVenue, Session],
-) -> None:
-    _, session = fast
-    for _ in range(2):
-        parent = session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
-        thread = session._parents._thread
-        if thread is not None:  # else it has placed the second one already
-            assert (thread.daemon, thread.name) == (True, "toolkit-parent-orders")
-            thread.join(30)
-        assert parent.wait(30).filled == Decimal("0.002")
-        assert session._parents._thread is None
-
-
-def test_a_close_waits_for_the_slice_that_is_being_placed(
-    fast: tuple[LocalVenue, Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, session = fast
-    began, ended, runner = threading.Event(), list[int](), session._parents
-
-    def slow(self: ParentRunner, id: str) -> None:
-        began.set()
-        with self._awake:  # the close releases it
-            assert self._awake.wait_for(lambda: self._closed, 30)
-        ended.append(sum(range(200_000)))
-        self._due.pop(id, None)
-
-    monkeypatch.setattr(ParentRunner, "_work", slow)
-    session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
-    assert began.wait(30)
-    session.close()
-    assert len(ended) == 1
-    assert runner._thread is None
-
-
-@pytest.mark.parametrize("first", [False, True])
-def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(
-    fast: tuple[LocalVenue, Session], first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(fast: tuple[LocalVenue, Session]) -> None:
     _, session = fast
     session.twap("BTCUSDC", "BUY", "0.01", "900h", slices=10)
-    thread = session._parents._thread
-    assert thread is not None
-    assert thread.is_alive()
-
-    def after_its_end() -> threading.Thread:
-        monkeypatch.undo()
-        thread.join(30)
-        return threading.current_thread()
-
-    if first:  # the thread ends before the close looks at it
-        monkeypatch.setattr(threading, "current_thread", after_its_end)
+    [thread] = [one for one in threading.enumerate() if one.name == "toolkit-parent-orders"]
+    assert thread.daemon
     session.close()
     assert not thread.is_alive()
-
-
-def test_a_session_may_be_closed_by_its_own_slice(
-    fast: tuple[LocalVenue, Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, session = fast
-    closed, errors = threading.Event(), list[BaseException]()
-
-    def closing(self: ParentRunner, _: str) -> None:
-        try:
-            self.close()
-        except BaseException as error:
-            errors.append(error)
-        closed.set()
-
-    monkeypatch.setattr(ParentRunner, "_work", closing)
-    session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
-    assert closed.wait(30)
-    assert errors == []
 
 
 # the plan, and what is asked before one is recorded
@@ -451,15 +241,6 @@ def test_a_plan_counts_known_fills_and_what_may_be_filled() -> None:
     assert plan.advanced(60_000).children == plan.children
 
 
-def test_without_checks_a_wrong_child_is_the_venues_to_refuse(venue: LocalVenue) -> None:
-    with toolkit.connect(venue=venue) as session:
-        with pytest.raises(CheckFailed, match="tickSize"):
-            ten(session, price="62600.05")
-        session._delivery.check = None
-        parent = ten(session)
-        assert parent.plan.done == 1
-
-
 def test_only_too_many_slices_are_changed_and_any_other_mistake_is_raised(session: Session) -> None:
     with pytest.raises(InputError) as caught:
         session.twap("BTCUSDC", "BUY", "0.1", "5 parsecs")
@@ -479,3 +260,54 @@ def test_the_children_trade_for_the_vault_of_their_parent(session: Session, venu
     assert (parent.status, parent.plan.vault) == ("FINISHED", vault)
     assert session.positions().empty
     assert session.positions(account=vault, exact=True)["size"].tolist() == [Decimal("0.010")]
+
+
+def test_one_that_was_cancelled_is_asked_about_until_its_fill_is_known_and_places_nothing(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, prepared = ten(session), list[object]()
+    with unanswered(venue):
+        venue.advance("1m")
+        parent.cancel()
+        prepare = Delivery.prepare
+
+        def counted(self: Delivery, *args: Any, **more: Any) -> Any:
+            prepared.append(args)
+            return prepare(self, *args, **more)
+
+        monkeypatch.setattr(Delivery, "prepare", counted)
+        venue.advance("3m")
+        assert (parent.plan.done, parent.plan.settled) == (2, False)
+    venue.advance("3s")
+    assert (parent.plan.done, parent.plan.settled, parent.filled) == (2, True, Decimal("0.02"))
+    assert prepared == []
+
+
+@pytest.mark.parametrize("words", ["it broke", ""])
+def test_an_error_is_tried_again_after_two_seconds_and_its_words_or_its_kind_are_the_message(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    parent = ten(session)
+
+    def broken(*_: Any) -> Any:
+        raise ValueError(*([words] if words else []))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", broken)
+        venue.advance("1m")
+        assert (parent.message, parent.plan.done) == (words or "ValueError", 1)
+        venue.advance("1s")
+    assert parent.plan.done == 1
+    venue.advance("1s")
+    assert (parent.message, parent.plan.done) == ("", 2)
+
+
+def test_a_slice_without_anything_to_trade_is_over_and_prepares_no_order(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = ten(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", lambda *_: Decimal(0))
+        patch.setattr(Delivery, "prepare", lambda *_, **__: pytest.fail("there is nothing to trade"))
+        venue.advance("1m")
+    assert (parent.plan.done, len(parent.plan.children), parent.message) == (2, 1, "")

@@ -17,7 +17,6 @@ import toolkit
 from tests.client.fake import FakeVenue
 from tests.client.fake import session as fake_session
 from toolkit import orders
-from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger
 from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
@@ -79,13 +78,6 @@ def test_the_children_come_evenly_from_now_to_the_end(
     assert (row["symbol"], row["filled"], row["done"], row["status"]) == ("BTCUSDC", 0.1, 4, "FINISHED")
     venue.advance("1h")
     assert len(parent.children()) == 4
-
-
-def test_steps_are_shared_out_and_add_up(session: Session, venue: LocalVenue) -> None:
-    parent = session.twap("BTCUSDC", "BUY", "0.010", "6m", slices=4)
-    venue.advance("6m")
-    assert [str(one.quantity) for one in parent.plan.children] == ["0.002", "0.003", "0.002", "0.003"]
-    assert parent.filled == Decimal("0.010")
 
 
 def test_what_a_child_leaves_is_caught_up_three_times_as_fast_at_most(session: Session, venue: LocalVenue) -> None:
@@ -181,9 +173,9 @@ def test_it_has_not_finished_before_the_fill_of_its_last_child_is_known(session:
     assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.02"))
 
 
-def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session) -> None:
+def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session, ledger: Path) -> None:
     session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
-    session._delivery.ledger.note("parent-5", None, '{"id": "parent-5"}')
+    SqliteLedger(ledger).note("parent-5", None, '{"id": "parent-5"}')
     assert len(session.parent_orders()) == 1
     with pytest.raises(ToolkitError, match="'parent-5' of the ledger can't be read"):
         session.parent_orders.get("parent-5")
@@ -262,7 +254,7 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
         if place == "before it is recorded":
             patch.setattr(SqliteLedger, "record", crash)
         elif place == "before it is sent":
-            patch.setattr(Delivery, "_post", crash)
+            patch.setattr(SqliteLedger, "update", crash)
         else:
             patch.setattr("toolkit.client.orders.reconciliation.Reconciler.classify_response", crash)
         with pytest.raises(Crash):
@@ -305,7 +297,7 @@ def test_a_claimed_child_counts_as_filled_until_its_request_has_expired(
     with toolkit.connect(venue=venue, intents=ledger) as again:
         parent = again.parent_orders.get(id)
         child = parent.plan.children[-1]
-        assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
+        assert child.expires_ms == child.time_ms + 60_000
         venue.advance(f"{child.expires_ms - venue.host.now_ms()}ms")
         assert parent.cancel().plan.children[-1].filled is None
         venue.advance("1ms")
@@ -338,8 +330,8 @@ def test_a_claimed_child_is_not_given_up_because_the_ledger_does_not_show_it(
             with pytest.raises(ToolkitError, match="locked"):
                 parent.cancel()
         elif trouble == "recorded meanwhile":
-            other = again._delivery.ledger.all()[0]
-            again._delivery.ledger.record(replace(other, id=child.intent))
+            book = SqliteLedger(ledger)
+            book.record(replace(book.all()[0], id=child.intent))
             parent.cancel()
         else:
             parent.cancel()
@@ -350,7 +342,7 @@ def test_a_first_child_without_an_expiry_counts_as_long_as_one_with_the_usual_on
     made = twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     first = session.intents.prepare(orders.buy("BTCUSDC", "0.01"), expiry_after=None)
     [child] = session.parent_orders.start_twap(made, first).plan.children
-    assert child.expires_ms == child.time_ms + session._delivery.expiry_ms
+    assert child.expires_ms == child.time_ms + 60_000
     with pytest.raises(InputError, match=r"first is None\. .*intents\.prepare"):
         session.parent_orders.start_twap(made, None)  # type: ignore[arg-type]
 
@@ -436,16 +428,6 @@ def test_of_those_that_have_ended_the_last_twenty_are_kept(session: Session) -> 
     assert session.parent_orders().index.tolist() == [*ids[-20:], running]
 
 
-def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
-    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
-    with toolkit.connect(venue=venue, intents=ledger) as other:
-        taken = other.parent_orders.get(parent.id).resume()
-        assert (taken.plan.done, parent.status) == (2, "RUNNING")
-        venue.advance("9m")
-        assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
-    assert held(venue) == Decimal("0.1")
-
-
 @pytest.mark.parametrize("twin", [False, True])
 def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
     # At once: a second of this venue is less than the client's shortest wait.
@@ -463,13 +445,6 @@ def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
         plan = parent.plan
         assert (plan.filled, len(plan.children)) == (Decimal("0.01"), 5)
         assert plan.children[-1].time_ms - plan.created_ms >= 120_000  # never early, however late this computer is
-
-
-def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:
-    plan = Plan("parent-1", "local", "0x", None, 0, twap("BTCUSDC", "BUY", "1", "10m", slices=11), 60_000, "me")
-    assert plan.advanced(60_500).due_ms == 120_000
-    assert plan.advanced(7_000_000).due_ms == 7_060_000
-    assert Plan.load(plan.dump()) == plan
 
 
 def test_nothing_is_recorded_of_what_breaks_a_rule(session: Session) -> None:
@@ -526,3 +501,20 @@ def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation()
     with pytest.raises(LimitReached, match="real money"):
         second.parent_orders.get(parent.id).resume()
     first.close()  # its thread would wait for the next child order
+
+
+def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:
+    plan = Plan("parent-1", "local", "0x", None, 0, twap("BTCUSDC", "BUY", "1", "10m", slices=11), 60_000, "me")
+    assert plan.advanced(60_500).due_ms == 120_000
+    assert plan.advanced(7_000_000).due_ms == 7_060_000
+    assert Plan.load(plan.dump()) == plan
+
+
+def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        taken = other.parent_orders.get(parent.id).resume()
+        assert (taken.plan.done, parent.status) == (2, "RUNNING")
+        venue.advance("9m")
+        assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
+    assert held(venue) == Decimal("0.1")

@@ -16,12 +16,11 @@ from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.derived_columns import legs
 from toolkit.client.reads.paging import PagedRead
-from toolkit.client.reads.reading import Catalogue, fetch_rows, read_success_head, read_typed
+from toolkit.client.reads.reading import fetch_rows, read_success_head, read_typed
 from toolkit.environments import LOCAL
 from toolkit.errors import BadAnswer, ExchangeError, InputError
 from toolkit.protocol.reads.door import legible, seen
 from toolkit.protocol.reads.endpoint import MAX_TIME
-from toolkit.protocol.reads.info.funding import FUNDING_RATES
 from toolkit.protocol.reads.info.orders import FILLS, OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
@@ -157,7 +156,6 @@ def test_a_time_that_cannot_be_read_sorts_its_row_last(time: Any) -> None:
     rows |= {("3",): fill(3, MAX_TIME - NOW), ("a", "b"): {"blockTime": 1}, ("x",): {"blockTime": 1}}
     read = PagedRead(ENDPOINTS["fills"], (), rows=rows)
     assert [row.get("id") for row in read.newest_first()][::4] == ["3", "1"]
-    assert read._times_ms(rows.values()) == [1, MAX_TIME, 1, 1]
 
 
 @pytest.mark.parametrize(("start", "end"), [(None, NOW), (NOW, None), (NOW, NOW), (None, None)])
@@ -170,17 +168,6 @@ def test_a_window_may_be_open_on_either_side(start: int | None, end: int | None)
     assert dict(world.sent[-1].query) == usual | expected
     with pytest.raises(InputError, match=f"^start {NOW + 1} is after end {NOW}$"):
         world.run(world.reader.resumable("fills", {}, NOW + 1, NOW, False))
-
-
-def test_a_list_that_was_forgotten_is_fetched_again_within_its_time() -> None:
-    world = World()
-    catalogue = Catalogue()
-    world.run(catalogue.table())
-    catalogue.forget()
-    world.run(catalogue.table())
-    assert len(world.sent) == 1
-    world.run(catalogue.table())
-    assert len(world.sent) == 0
 
 
 def test_a_refused_genesis_leaves_the_address_as_the_identity() -> None:
@@ -213,14 +200,3 @@ def test_a_product_list_with_another_checksum_makes_the_reader_look_again(checks
     world.answers["products"] = {**META, "perpProducts": [BTC], "md5Checksum": checksum}
     world.run(world.reader.table("products", {}))
     assert world.catalogue.known is (known if kept else None)
-
-
-def test_values_with_a_code_that_is_newly_listed_have_its_symbol() -> None:
-    row = {**dict.fromkeys((one.wire for one in ENDPOINTS["funding_rates"].record.fields), "1")}
-    world = World(funding_rates=[{**row, "symbol": code, "symbolCode": code} for code in (3, 1)])
-    world.run(world.catalogue.table())
-    world.now += 2_000
-    world.answers["products"] = {**META, "perpProducts": [BTC, {**BTC, "symbol": "NEWUSDC", "code": "3"}]}
-    rows, body = world.run(world.reader.typed(FUNDING_RATES, {}))
-    assert [one.symbol for one in rows] == ["NEWUSDC", "BTCUSDC"]
-    assert b'"fundingRate"' in body

@@ -11,17 +11,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
-from toolkit.client.reads import candle_reads, frames
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
 from toolkit.errors import DataWarning, ExchangeError, MissingPackage
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
-from toolkit.protocol.reads.info.candles import Kline
 
 MINUTE = 60_000
 BEGIN = 1_767_225_600_000
@@ -219,13 +217,6 @@ def test_the_last_candles_are_completed_from_before_the_window() -> None:
     assert (numbers(frame), list(frame.index)) == ([95, 99], [0, 1])
 
 
-def test_no_more_than_a_window_is_asked_for_before_the_last_candles() -> None:
-    store = Store(range(0, 6_000, 2))
-    frame = store.run(read_last(store, request(4_000, 5_999), 2_500, None, Bar()))  # type: ignore[arg-type]
-    assert numbers(frame) == list(range(1_000, 6_000, 2))
-    assert [one[1]["limit"] for one in store.asked if one[0] == "klines_before 60"] == ["1000", "500"]
-
-
 def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion() -> None:
     store = Store(range(5_000, 5_050))
     served = store.fetch
@@ -243,41 +234,6 @@ def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion
     frame = store.run(read_last(store, request(5_000, 5_049), 100, None, Bar()))  # type: ignore[arg-type]
     assert numbers(frame) == list(range(5_000, 5_050))
     assert [one[0] for one in store.asked] == ["klines 60", "klines_before 60"]
-
-
-@pytest.mark.parametrize("there", [range(50), range(1_950, 2_000), range(1_000, 1_050), range(2_000, 2_050)])
-def test_a_venue_that_takes_no_notice_of_a_window_ends_the_read(there: range) -> None:
-    store = Store(there)
-    served = store.fetch
-
-    windows: list[dict[str, str]] = []
-
-    def always_the_same(endpoint: Endpoint, query: Any) -> Flow[Reply]:
-        windows.append(dict(query[2:]))
-        assert len(windows) < 9
-        return served(endpoint, (*query, ("startTime", str(BEGIN)), ("endTime", str(BEGIN + 9_999 * MINUTE))))
-
-    store.fetch = always_the_same  # type: ignore[method-assign]
-    frame = store.run(read(store, request(1_000, 1_999), None, Bar()))  # type: ignore[arg-type]
-    assert set(numbers(frame)) >= set(there) & set(range(1_000, 2_000))
-    after = {1_000: [window(1_050, 2_000)], 1_950: [window(1_000, 1_950)]}.get(there[0], [])
-    assert windows == [asked for _, asked in (window(1_000, 2_000), *after)]
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_candles_have_the_same_columns_however_they_were_read(tmp_path: Path, exact: bool) -> None:
-    store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
-    declared = frames.empty(Kline.declared, exact=exact).dtypes
-    for asked, kept in ((request(0, 99, exact=exact), None), (request(50, 99, exact=exact), cache)):
-        for _ in range(2):
-            frame = store.run(read(store, asked, kept, Bar()))  # type: ignore[arg-type]
-            pd.testing.assert_series_equal(frame.dtypes, declared)
-            pd.testing.assert_index_equal(frame.index, pd.RangeIndex(len(frame)))
-            assert len(finish(frame, asked, closed=False, fill=False).columns) == len(declared) - 1
-    for count in (9, 12):
-        frame = store.run(read_last(store, request(90, 99, exact=exact), count, None, Bar()))  # type: ignore[arg-type]
-        pd.testing.assert_series_equal(frame.dtypes, declared)
-        assert numbers(frame) == list(range(100 - count, 100))
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -331,20 +287,6 @@ def test_a_local_cache_is_replaced_where_its_last_candle_is_another_now(tmp_path
     assert frame["close"].iloc[-1] == (7.5 if scope == "local x" else 99)
 
 
-def test_candles_that_are_read_twice_count_once_as_they_were_last() -> None:
-    def part(*rows: tuple[int, float]) -> pd.DataFrame:
-        times = pd.to_datetime([at for at, _ in rows], unit="m", utc=True)
-        return pd.DataFrame({"time": times, "close": [close for _, close in rows]})
-
-    made = candle_reads._unique([part((3, 1.0), (4, 2.0)), part(), part((1, 5.0), (3, 9.0))])
-    assert made["close"].tolist() == [5.0, 9.0, 2.0]
-    assert list(made.index) == [0, 1, 2]
-    made = candle_reads._unique([part((1, 5.0), (2, 6.0)), part((2, 9.0), (3, 7.0))])
-    assert made["close"].tolist() == [5.0, 9.0, 7.0], "also where they come in order"
-    assert candle_reads._unique([part(), part()]).empty
-    assert candle_reads._unique([part((2, 1.0), (1, 2.0))])["close"].tolist() == [2.0, 1.0]
-
-
 @pytest.mark.parametrize(("now", "more_ms", "expected"), [(3, 0, [0, 2]), (3, -1, [0]), (4, 0, [0, 2, 3])])
 def test_a_candle_is_closed_at_the_end_of_its_interval(now: int, more_ms: int, expected: list[int]) -> None:
     store = Store([0, 2, 3])
@@ -383,6 +325,7 @@ def test_an_interval_without_trades_is_filled_flat_at_the_last_close(exact: bool
 RANGES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=5)
 
 
+@settings(max_examples=40)
 @given(RANGES, st.tuples(st.integers(0, 12), st.integers(0, 12)))
 def test_coverage_is_that_of_each_point(ranges: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
     points = {at for start, end in ranges for at in range(start, end)}
@@ -410,16 +353,6 @@ def test_a_file_of_a_cache_is_named_by_market_product_and_interval(tmp_path: Pat
     assert (len(long[61:-13]), name.removesuffix("_60.parquet")[-9]) == (8, "_"), "eight digits"
     names = {CandleCache(tmp_path, scope).path("BTCUSDC", 60).name for scope in ("a b", "a_b", "a/b")}
     assert len(names) == 3, "the digest distinguishes what the readable part does not"
-
-
-def test_a_cache_makes_its_directory_and_replaces_its_file(tmp_path: Path) -> None:
-    store, cache = Store(range(200)), CandleCache(tmp_path / "of" / "mine", "mainnet 1")
-    for last in (49, 99):
-        frame = store.run(read(store, request(0, last), cache, Bar()))  # type: ignore[arg-type]
-        kept, covered = cache.load("BTCUSDC", 60)
-        pd.testing.assert_frame_equal(kept, frame)
-        assert covered == [(BEGIN, BEGIN + (last + 1) * MINUTE)]
-    assert len(list((tmp_path / "of" / "mine").iterdir())) == 1
 
 
 def test_a_cache_needs_pyarrow_and_says_so_when_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from toolkit.client.reads.derived_columns import (
     with_annual_rate,
     with_value_and_fee,
 )
-from toolkit.errors import BadAnswer, DataWarning
+from toolkit.errors import DataWarning
 from toolkit.products import MarginTier, ProductTable
 from toolkit.protocol.fields import P
 from toolkit.protocol.reads.endpoint import MAX_TIME
@@ -418,9 +418,3 @@ def test_fee_rates_are_the_accounts_own_where_it_has_them(exact: bool) -> None:
         assert fee_rates(products, nothing, exact=exact)["maker_fee_rate"].tolist() == [
             D("0.0001") if exact else 0.0001
         ]
-
-
-@pytest.mark.parametrize("body", [b'["data"]', b'"data"', b'{"code":0}', b"7"])
-def test_an_answer_without_data_is_not_the_envelope(body: bytes) -> None:
-    with pytest.raises(BadAnswer, match="the answer is not the venue's envelope"):
-        frames.data_of(body)

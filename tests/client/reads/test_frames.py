@@ -11,23 +11,18 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.benchmarks import client_speed as benchmark
 from toolkit.client.reads import frames
-from toolkit.client.reads.derived_columns import with_annual_rate
 from toolkit.errors import BadAnswer, DataWarning
-from toolkit.protocol.fields import P
-from toolkit.protocol.reads import wire_values
 from toolkit.protocol.reads.door import typed_rows
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info.accounts import AccountAgent
 from toolkit.protocol.reads.info.candles import Kline
-from toolkit.protocol.reads.info.funding import FundingPayment, FundingRate
+from toolkit.protocol.reads.info.funding import FundingRate
 from toolkit.protocol.reads.info.orders import OrderState
 from toolkit.protocol.reads.info_queries import ENDPOINTS
-from toolkit.protocol.reads.rows import RecordField
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {
@@ -108,25 +103,10 @@ def test_values_are_typed_named_and_in_utc() -> None:
     assert pd.isna(row["parent_order_id"])
 
 
-def test_exact_amounts_are_decimals_as_written() -> None:
-    data = {"items": [ORDER | {"price": 0.1}]}
-    made = frames.frame(ENDPOINTS["order_states"], envelope(data), exact=True)
-    assert made["quantity"][0] == Decimal("0.300")
-    assert str(made["quantity"][0]) == "0.300"
-    assert made["price"][0] == Decimal("0.1")
-    assert made["trigger_price"][0] is pd.NA
-
-
 def test_reordered_fields_and_numbers_for_text_give_the_same_frame() -> None:
     turned = {key: ORDER[key] for key in reversed(ORDER)} | {"symbol": "1", "side": "SELL", "clOrdId": "7"}
     one, other = (frames.frame(ENDPOINTS["order_states"], envelope([row]), symbols=SYMBOLS) for row in (ORDER, turned))
     pd.testing.assert_frame_equal(one, other)
-
-
-def test_an_unknown_code_or_enum_number_stays_readable() -> None:
-    made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER | {"symbol": 99, "type": 77}]), symbols=SYMBOLS)
-    assert made["symbol"][0] == "99"
-    assert made["type"][0] == "77"
 
 
 def test_a_value_that_does_not_fit_is_na_and_kept_as_answered() -> None:
@@ -156,52 +136,12 @@ def test_an_answer_that_cannot_be_read_is_shown_up_to_500_characters(body: bytes
     assert caught.value.body == body[:500].decode()
 
 
-def test_zero_times_are_missing_times() -> None:
-    made = frames.frame(ENDPOINTS["agents"], envelope([{"revokedAt": 0, "approvedAt": 1767225600000}]))
-    assert pd.isna(made["revoked_at"][0])
-    assert made["approved_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
-
-
-def test_seconds_and_milliseconds_give_the_same_dtype() -> None:
-    made = frames.frame(ENDPOINTS["builder_agents"], envelope({"agents": [{"expiresAt": 1767225600, "expired": 0}]}))
-    assert made["expires_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
-    assert made["expires_at"].dtype == "datetime64[ms, UTC]"
-    assert made["expired"][0] is False or not made["expired"][0]
-
-
 def test_uniform_candles_read_fast_equal_the_general_way() -> None:
     rows = [kline(at) for at in range(5000)]
     fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
     assert frames.decode_page(envelope(rows)) is not None
     pd.testing.assert_frame_equal(fast, frames.from_rows(Kline.declared, rows))
     assert fast["open"].tolist()[-1] == 64999.1
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"open": None},
-        {"symbolName": "ETHUSDC"},
-        {"brandNew": 1},
-        {"intrvl": "60"},
-        {"timestamp": 0},
-        {"open": "},{"},
-        {"note": "a } b"},
-    ],
-    ids=str,
-)
-def test_candles_that_are_not_uniform_still_give_the_frame(changed: dict[str, Any]) -> None:
-    rows = [kline(at) for at in range(3000)]
-    rows[2500] = kline(2500, **changed)
-    body = envelope(rows)
-    if changed == {"open": "},{"}:
-        with pytest.warns(DataWarning, match=r"Kline\.open"):
-            made = frames.frame(ENDPOINTS["klines"], body)
-        assert pd.isna(made["open"][2500])
-    else:
-        made = frames.frame(ENDPOINTS["klines"], body)
-        pd.testing.assert_frame_equal(made, frames.from_rows(Kline.declared, rows))
-    assert len(made) == 3000
 
 
 def test_reordered_candles_read_the_same() -> None:
@@ -211,14 +151,7 @@ def test_reordered_candles_read_the_same() -> None:
     pd.testing.assert_frame_equal(one, other)
 
 
-def test_several_pages_make_one_frame() -> None:
-    rows = [kline(at) for at in range(100)]
-    pages = [envelope(rows[:60]), envelope(rows[60:])]
-    made = frames.frame(ENDPOINTS["klines"], pages)
-    pd.testing.assert_frame_equal(made, frames.frame(ENDPOINTS["klines"], envelope(rows)))
-    assert made.attrs["raw"].pages == tuple(pages)
-
-
+@settings(max_examples=30)
 @given(st.lists(st.decimals(min_value=0, max_value=10**9, places=6), min_size=1, max_size=20))
 def test_the_fast_way_reads_every_decimal_as_python_does(numbers: list[Decimal]) -> None:
     rows = [kline(at, open=str(number)) for at, number in enumerate(numbers)]
@@ -241,19 +174,9 @@ def test_the_raw_answer_survives_copies_and_gets_in_no_ones_way(tmp_path: Path) 
     assert len(pd.concat([made, other])) == 3
     assert "raw" not in pd.concat([made, other]).attrs
     assert repr(made)
-    assert made._repr_html_()
+    assert made.to_html()
     made.to_parquet(tmp_path / "klines.parquet")
     assert len(made.merge(other, on="symbol")) == 2
-
-
-def test_a_page_with_a_total_gives_the_same_frame_as_a_list() -> None:
-    payment = {"id": 1, "posSide": 2, "fundingFee": "-0.5", "fundingTime": 1767225600000, "symbol": 2}
-    data = {"total": 1, "items": [payment]}
-    one = frames.frame(ENDPOINTS["funding_payments"], envelope(data), symbols=SYMBOLS)
-    other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
-    pd.testing.assert_frame_equal(one, other)
-    assert one["side"][0] == "SHORT"
-    assert one.dtypes.equals(frames.empty(FundingPayment.declared).dtypes)
 
 
 SCALARS = st.one_of(
@@ -262,30 +185,12 @@ SCALARS = st.one_of(
 
 
 @pytest.mark.filterwarnings("ignore::toolkit.errors.DataWarning")
+@settings(max_examples=30)
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
     made = frames.from_rows(OrderState.declared, rows)
     assert len(made) == len(rows)
     assert made.dtypes[: len(OrderState.declared.fields)].equals(frames.empty(OrderState.declared).dtypes)
-
-
-def test_the_benchmark_compares_ways_that_give_the_same_numbers() -> None:
-    body = benchmark.candles_json(300)
-    ours, plain = frames.frame(ENDPOINTS["klines"], body), benchmark.plainly(body)
-    for name in ("open", "high", "low", "close", "volume", "turnover"):
-        assert ours[name].tolist() == plain[name].tolist()
-    assert [row.open for row in benchmark.typed_decoder().decode(body).data] == ours["open"].tolist()
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_a_funding_rate_without_its_interval_has_no_annual_rate(exact: bool) -> None:
-    rate = Decimal("0.0001") if exact else 0.0001
-    rates = pd.DataFrame({"funding_rate": [rate] * 3, "funding_interval": pd.array([14_400, 0, None], dtype="Int64")})
-    if not exact:
-        rates["funding_interval"] = rates["funding_interval"].replace(0, pd.NA)
-    annual = with_annual_rate(rates, exact)["annualised"]
-    assert float(annual.iloc[0]) == pytest.approx(0.0001 * 365 * 6)
-    assert annual.iloc[1:].isna().all()
 
 
 def test_a_time_that_is_not_set_is_missing_in_plain_values_too() -> None:
@@ -303,51 +208,3 @@ def test_amounts_are_exact_as_written(number: bytes) -> None:
     assert str(values.funding_rate) == "0.12345678901234567890"
     made = frames.frame(ENDPOINTS["funding_rates"], body, exact=True)
     assert str(made["funding_rate"][0]) == "0.12345678901234567890"
-
-
-@pytest.mark.parametrize(
-    ("kind", "values", "exact"),
-    [
-        ("price", ["0", "1.5"], False),
-        ("price", [0, 1.5], False),
-        ("price", ["0", "1.5"], True),
-        ("money", ["-1.5", "2"], False),
-        ("money", ["-1.5", "2"], True),
-        ("integer", [1, 2], False),
-        ("integer", ["1", 2], False),
-        ("id", ["1", "2"], False),
-        ("ms", [0, 1_000], False),
-        ("s", ["0", "1"], False),
-    ],
-)
-def test_plain_columns_are_read_in_one_step(
-    kind: str, values: list[Any], exact: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Value by value takes about ten times as long."""
-
-    def one_by_one(*given: Any) -> None:
-        raise AssertionError(given)
-
-    monkeypatch.setattr(wire_values, "read", one_by_one)
-    field = RecordField("x", "x", kind, None, "", "", "", "string", P, kind == "money")
-    made, bad = frames.column(field, values, {}, exact=exact)
-    assert (len(made), bad) == (2, 0)
-    for odd in (True, "1_0"):
-        with pytest.raises(AssertionError):
-            frames.column(field, [*values, odd], {}, exact=exact)
-
-
-@pytest.mark.parametrize(
-    ("values", "times"), [(["a", "b"] * 50, 2), ([1, 2, 3] * 9, 3), ([1, "1"] * 9, 2), ([1, "1", True] * 9, 3)]
-)
-def test_each_text_is_read_once(values: list[Any], times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Any] = []
-
-    def noted(field: RecordField, value: Any) -> str:
-        read.append(value)
-        return str(value)
-
-    monkeypatch.setattr(wire_values, "read", noted)
-    field = RecordField("x", "x", "text", "order_side", "", "", "", "string", P)
-    assert wire_values.column(field, values) == (list(map(str, values)), 0)
-    assert len(read) == times

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from tests.client.fake import BTC, META
 from tests.client.reads.test_reading import ETH, NOW, World
 from tests.client.reads.test_table_flows import Tables, asked
-from toolkit.errors import InputError, TimedOut
+from toolkit.errors import InputError
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 MINUTE = 60_000
@@ -142,43 +140,3 @@ def test_a_start_after_now_is_compared_with_the_time_of_an_answer_once() -> None
     assert [one.path for one in world.sent].count(ENDPOINTS["products"].path) == 1
     with pytest.raises(InputError, match=f"^start {NOW + 9 * MINUTE} is after now$"):
         tables.klines("BTCUSDC", "1m", NOW + 9 * MINUTE)
-
-
-@pytest.mark.parametrize("fails", [True, False])
-@pytest.mark.parametrize("table", ["klines", "fills"])
-def test_a_bar_is_closed_whether_a_read_fails_or_not(table: str, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bars: list[list[Any]] = []
-
-    class Bar:
-        def __init__(self, what: str, shown: bool | None = None) -> None:
-            self.seen: list[Any] = [what, shown]
-            bars.append(self.seen)
-
-        def expect(self, total: int | None) -> None:
-            self.seen.append(total)
-
-        def add(self, count: int) -> None:
-            self.seen.append(count)
-
-        def close(self) -> None:
-            self.seen.append("closed")
-
-    monkeypatch.setattr("toolkit.progress.Progress", Bar)
-    world = Market()
-    world.answers["fills"] = {"total": 0, "items": []}
-
-    def late(query: dict[str, str]) -> None:
-        raise TimedOut("late")
-
-    if fails:
-        world.answers[table] = late
-    read: Callable[..., Any] = getattr(Tables(world), table)
-    given: dict[str, Any] = {"interval": "1m", "limit": 4} if table == "klines" else {}
-    with pytest.raises(TimedOut) if fails else nullcontext():
-        read("BTCUSDC", progress=True, **given)
-    assert bars[0][0] == ("BTCUSDC candles" if table == "klines" else ENDPOINTS["fills"].summary)
-    assert bars[0][1] is True
-    assert bars[0].count("closed") == 1
-    assert bars[0][-1] == "closed"
-    if table == "klines" and not fails:
-        assert bars[0][2:] == [5, 5, "closed"], "one more than the limit, as one may be forming"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
@@ -99,6 +99,7 @@ def query(endpoint: Endpoint) -> Query:
 MS = st.integers(1_000_000_000_000, 1_000_000_000_006)
 
 
+@settings(max_examples=40)
 @given(
     st.sampled_from([TRADES, STATES, PAYOUTS]),
     st.lists(MS, max_size=40),
@@ -117,6 +118,7 @@ def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
     assert set(got) >= {str(number + 1) for number in range(venue.first)}
 
 
+@settings(max_examples=40)
 @given(st.lists(MS, min_size=1, max_size=40), st.integers(1, 7), st.booleans())
 def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare: bool) -> None:
     venue = PagedVenue(TRADES, times, cap=cap, bare=bare)
@@ -126,6 +128,7 @@ def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare
     assert stamps == sorted(times, reverse=True)
 
 
+@settings(max_examples=40)
 @given(st.lists(MS, max_size=40), MS, MS, st.integers(1, 7))
 def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: int) -> None:
     start, end = sorted((one, other))
@@ -134,6 +137,7 @@ def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: 
     assert sorted(row["blockTime"] for row in read.newest_first()) == sorted(t for t in times if start <= t <= end)
 
 
+@settings(max_examples=40)
 @given(
     st.lists(MS, min_size=1, max_size=30),
     st.lists(MS, max_size=6),
@@ -204,25 +208,3 @@ def test_the_bar_appears_only_when_asked_or_late(capsys: pytest.CaptureFixture[s
     bar.add(1)
     bar.close()
     assert "fills" in capsys.readouterr().err
-
-
-def test_rows_with_unreadable_times_are_read_too() -> None:
-    venue = PagedVenue(TRADES, [1_000 + number for number in range(30)], cap=7)
-    for place, odd in ((3, "x"), (11, None), (12, "9" * 30), (20, 9223372036854775807), (21, [])):
-        venue.rows[place] = {**venue.rows[place], "odd": odd}
-
-    def send(fetch: Fetch) -> Reply:
-        reply = venue.send(fetch)
-        opened = msgspec.json.decode(reply.body)
-        for row in opened["data"]["items"]:
-            if "odd" in row:
-                row[venue.time] = row["odd"]
-        return Reply(200, msgspec.json.encode(opened))
-
-    def fetch(query: Query) -> Flow[Reply]:
-        reply: Reply = yield Fetch("GET", TRADES.path, query)
-        return reply
-
-    read = PagedRead(TRADES, (("userAddr", "0x" + "1" * 40),))
-    Driver(send).run(read.run(fetch, Progress.silent()))
-    assert len(read.newest_first()) == 30

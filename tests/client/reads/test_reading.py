@@ -21,7 +21,6 @@ from toolkit.client.reads.conversion import OrderRef, is_order_row, order_ref, q
 from toolkit.client.reads.info import Info
 from toolkit.client.reads.paging import PagedRead, identity, oldest_first
 from toolkit.client.reads.reading import (
-    UNFINISHED,
     Catalogue,
     Reader,
     amount,
@@ -191,15 +190,11 @@ def test_a_read_continues_with_the_same_words_and_only_the_last_ones_are_kept() 
     with pytest.raises(TimedOut) as caught:
         read()
     assert caught.value.__notes__ == ["1 rows were read. The same call continues from there"]
-    assert len(world.reader._unfinished) == 1
     for days in range(1, 40):
         with pytest.raises(TimedOut):
             read(f"{days}d")
-    assert len(world.reader._unfinished) == UNFINISHED
-    assert list(world.reader._unfinished)[-1][2] == "39d"
     fails[0] = False
     assert len(read("39d").rows) == 2
-    assert len(world.reader._unfinished) == UNFINISHED - 1
     with pytest.raises(InputError, match="start 1d is after end 2d"):
         world.run(world.reader.resumable("fills", {}, "1d", "2d", False))
     assert world.run(world.reader.resumable("fills", {}, NOW - 1, NOW, False)).done
@@ -337,28 +332,6 @@ def test_pages_are_asked_for_by_time_and_within_a_millisecond_by_number() -> Non
     assert [row["id"] for row in oldest_first([read, other])] == ["3", "4", "5", "6", "7", "60", "8", "9", "1"]
 
 
-@pytest.mark.parametrize(
-    ("count", "total", "warned"),
-    [(10, None, True), (20, None, True), (9, None, False), (3, 3, False), (3, 6, True), (3, 7, True)],
-)
-def test_the_same_page_three_times_ends_a_read_and_says_whether_there_may_be_more(
-    count: int, total: int | None, warned: bool
-) -> None:
-    rows = [fill(number, 0) for number in range(count)]
-    fetch, asked = paged(lambda _: rows if total is None else {"total": total, "items": rows})
-    read = PagedRead(ENDPOINTS["fills"], (("userAddr", USER),))
-    run(read, fetch)
-    of_total = "" if total is None else f" of {total}"
-    said = (
-        f"/info/trade/page: the venue answers every page with the same {count} rows. {count}{of_total} rows were read "
-        "in 4 requests and 0.0 s, and there may be more"
-    )
-    assert read.missing == (said if warned else "")
-    assert len(read.rows) == count
-    # Once, then from the time of its rows until it came three times in a row, and the first page as a proof.
-    assert [one["page"] for one in asked] == (["1"] if total == 3 else ["1", "1", "2", "1"])
-
-
 def test_rows_without_a_readable_time_come_last_and_move_no_window() -> None:
     rows = [
         fill(3),
@@ -371,7 +344,6 @@ def test_rows_without_a_readable_time_come_last_and_move_no_window() -> None:
     run(read, fetch)
     assert [row["id"] for row in read.newest_first()] == ["3", "2", "1", "0"]
     assert len(asked) == 1
-    assert read._time_ms({"blockTime": MAX_TIME}) == MAX_TIME
 
 
 @pytest.mark.parametrize(
@@ -466,21 +438,3 @@ def test_a_value_of_a_query_is_text_by_its_kind() -> None:
     with pytest.raises(MalformedRequest) as caught:
         query_text(size, (size.high or 0) + 1)
     assert (caught.value.field, caught.value.value) == ("page_size", (size.high or 0) + 1)
-
-
-@pytest.mark.parametrize(("size", "again"), [(3, {}), (2, {"order_states": 1})])
-@pytest.mark.parametrize("name", ["order_states", "fills"])
-def test_rows_that_change_are_read_again_only_where_there_was_more_than_a_page(
-    name: str, size: int, again: dict[str, int]
-) -> None:
-    record = ENDPOINTS[name].record
-    rows = [{record.identity[0]: str(at), record.time: NOW + at} for at in (3, 2, 1)]
-
-    def answer(query: dict[str, str]) -> dict[str, Any]:
-        begin, end = int(query.get("startTime", 0)), int(query.get("endTime", MAX_TIME))
-        inside = [row for row in rows if begin <= row[record.time] <= end]
-        return {"total": len(inside), "items": inside[:size]}
-
-    fetch, asked = paged(answer)
-    run(PagedRead(ENDPOINTS[name], ()), fetch)
-    assert sum(one.get("startTime") == str(NOW + 3) for one in asked) == again.get(name, 0)

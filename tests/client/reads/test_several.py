@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +53,7 @@ def test_candles_of_several_products_are_those_of_each_by_symbol_and_time(sessio
     assert len(made.attrs["raw"].pages) >= 2
 
 
-@pytest.mark.parametrize("given", [{"closed": True}, {"fill": True}, {"start": "6h"}, {"start": "2d", "end": "1d"}])
+@pytest.mark.parametrize("given", [{"closed": True}, {"start": "2d", "end": "1d", "fill": True}])
 def test_candles_of_several_products_take_the_same_arguments(session: Session, given: dict[str, Any]) -> None:
     made = session.klines(BOTH, "15m", index=None, **given)
     alone = [session.klines(symbol, "15m", index=None, **given) for symbol in BOTH]
@@ -72,26 +71,6 @@ def test_candles_that_are_missing_leave_the_columns_and_dtypes(session: Session)
     assert none.empty
     assert none.dtypes.equals(some.dtypes)
     assert none.index.names == some.index.names == ["symbol", "time"]
-
-
-def test_trades_of_several_products_are_those_of_each_by_time(session: Session) -> None:
-    made = session.trades(BOTH, exact=True)
-    assert made["time"].is_monotonic_increasing
-    for symbol in BOTH:
-        alone = session.trades(symbol, exact=True)
-        pd.testing.assert_frame_equal(made[made["symbol"] == symbol].reset_index(drop=True), alone)
-
-
-@pytest.mark.parametrize("symbol", ["BTCUSDC", ["BTCUSDC"]])
-@pytest.mark.parametrize("limit", [None, 1, 5, 10_000])
-def test_trades_have_a_window_and_a_limit(session: Session, symbol: Any, limit: int | None) -> None:
-    every = session.trades("BTCUSDC")
-    start, end = every["time"].iloc[20], every["time"].iloc[-10]
-    made = session.trades(symbol, start, end, limit=limit)
-    inside = every[(every["time"] >= start) & (every["time"] <= end)]
-    expected = inside if limit is None else inside.tail(limit)
-    pd.testing.assert_frame_equal(made, expected.reset_index(drop=True))
-    assert session.trades("BTCUSDC", limit=2, index="time").index.name == "time"
 
 
 def test_a_start_before_what_the_feed_has_is_said(session: Session) -> None:
@@ -135,26 +114,6 @@ def test_tickers_have_every_number_that_the_ticker_of_each_product_has(session: 
     assert session.stream.health.live == []
 
 
-def test_more_products_than_a_connection_has_subscriptions_are_read_in_turn(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = session.tickers()
-    monkeypatch.setattr("toolkit.client.reads.table_flows._TOGETHER", 2)
-    assert isinstance(session.venue, LocalVenue)
-    monkeypatch.setattr(session.venue.host.feed, "subscriptions", 2)
-    pd.testing.assert_frame_equal(session.tickers(), whole)
-
-
-def test_tickers_without_a_listed_product_are_an_empty_frame(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, table = session.tickers(), session._catalogue.known
-    assert table is not None
-    monkeypatch.setattr(session._catalogue, "known", type(table)({}))
-    none = session.tickers()
-    assert none.empty
-    assert none.dtypes.equals(whole.dtypes)
-    assert none.index.name == "symbol"
-
-
 @pytest.mark.parametrize("name", ["orders", "fills", "positions"])
 def test_records_of_several_products_are_those_of_each(session: Session, name: str) -> None:
     read = getattr(session, name)
@@ -191,32 +150,3 @@ def test_a_list_without_a_product_or_with_an_unknown_one_is_refused(session: Ses
         getattr(session, name)([])
     with pytest.raises(UnknownProduct, match="no product 'NOSUCH'"):
         getattr(session, name)(["BTCUSDC", "NOSUCH"])
-
-
-def test_the_awaited_twin_reads_the_same(session: Session) -> None:
-    async def read() -> list[pd.DataFrame]:
-        aio = session.aio
-        return [await aio.klines(BOTH, "1h", limit=3), await aio.trades(BOTH, limit=3), await aio.tickers()]
-
-    read_back = [session.klines(BOTH, "1h", limit=3), session.trades(BOTH, limit=3), session.tickers()]
-    for one, other in zip(asyncio.run(read()), read_back, strict=True):
-        pd.testing.assert_frame_equal(one, other)
-
-
-@pytest.mark.parametrize(("mode", "asked"), [("CROSS", True), ("ISOLATED", False), (None, False)])
-def test_positions_ask_for_the_wallet_only_where_it_decides(
-    mode: str | None, asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
-        if mode is not None:
-            made.exchange.set_margin_mode("BTCUSDC", mode)
-            made.buy("BTCUSDC", "0.1")
-        paths, fetch = [], made.info._reader.fetch
-
-        def noted(endpoint: Any, query: Any) -> Any:
-            paths.append(endpoint.path)
-            return fetch(endpoint, query)
-
-        monkeypatch.setattr(made.info._reader, "fetch", noted)
-        assert len(made.positions()) == (mode is not None)
-        assert ("/info/account/wallet" in paths) == asked

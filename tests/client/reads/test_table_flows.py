@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from tests.client.fake import BTC, META
 from tests.client.reads.test_reading import ETH, NOW, USER, World
 from toolkit.client.io.flow import Driver, Runtime, Synchronous
 from toolkit.client.reads import frames
-from toolkit.client.reads.table_flows import ProductFlows, TableFlows
+from toolkit.client.reads.table_flows import TableFlows
 from toolkit.environments import TESTNET
 from toolkit.errors import BadAnswer, DataWarning, InputError, UnknownProduct
 from toolkit.protocol.reads.endpoint import MAX_TIME
@@ -39,10 +38,6 @@ class Tables(TableFlows, Synchronous):
         self._driver = Driver(world.send, Runtime(now=lambda: world.now), sleep=lambda _: None)
 
 
-class Products(ProductFlows, Synchronous):
-    """The lists of the venue."""
-
-
 def asked(world: World, *names: str) -> list[tuple[str, dict[str, str]]]:
     """Return the queries with these names that were sent, without the parameters that all of them have."""
     usual = ("symbol_name", "interval", "userAddr", "page", "pageSize")
@@ -52,35 +47,6 @@ def asked(world: World, *names: str) -> list[tuple[str, dict[str, str]]]:
         for one in world.sent
         if one.path in paths
     ]
-
-
-def test_the_tables_have_these_defaults() -> None:
-    usual: dict[str, Any] = {"exact": False}
-    record = usual | {"start": None, "end": None, "account": None, "progress": None, "index": None}
-    shaping = {"closed": False, "fill": False, "cache": None, "progress": None}
-    window = {"interval": "1h", "start": None, "end": None, "limit": 500}
-    expected: dict[str, dict[str, Any]] = {
-        "klines": usual | window | shaping | {"index": "time"},
-        "ticker": usual | {"index": "symbol"},
-        "tickers": usual | {"index": "symbol"},
-        "order_book": usual | {"depth": 20, "index": None},
-        "trades": usual | {"start": None, "end": None, "limit": None, "index": None},
-        "fee_rates": usual | {"index": "symbol"},
-        "funding_rates": usual | {"symbol": None, "index": "symbol"},
-        "wallet_balances": usual | {"account": None, "index": None},
-        "positions": usual | {"symbol": None, "account": None, "index": "symbol"},
-        "orders": record | {"symbol": None, "open": False, "status": None, "side": None, "type": None},
-        "fills": record | {"symbol": None, "order_id": None, "side": None, "role": None},
-    }
-    groups = {
-        "__call__": usual | {"index": "symbol"},
-        "margin_tables": usual | {"index": "table"},
-        "currencies": {"index": "currency"},
-    }
-    for owner, tables in ((Tables, expected), (Products, groups)):
-        for name, defaults in tables.items():
-            given = inspect.signature(getattr(owner, name)).parameters.values()
-            assert {one.name: one.default for one in given if one.default is not one.empty} == defaults, name
 
 
 # Live objects.

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolkit
@@ -21,6 +21,7 @@ quantity = st.sampled_from(["0", "0.000", "1", "2.5", "0.001"])
 changes = st.lists(st.tuples(price, quantity), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(changes, max_size=20))
 def test_increments_keep_the_book_a_sorted_map(steps: list[list[tuple[str, str]]]) -> None:
     book, model = LocalBook(), dict[Decimal, tuple[str, str]]()
@@ -152,14 +153,3 @@ def test_a_book_is_crossed_where_a_bid_reaches_the_best_ask(bid: str, ask: str, 
     for one in (book.bids, book.asks):
         one.replace([])
         assert not book.crossed
-
-
-def test_the_cache_of_prices_is_emptied_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.client.stream.local_book._CACHE_SIZE", 2)
-    book = LocalBook()
-    sizes = []
-    for price in ("1", "2", "1", "3", "4"):
-        book.bids.apply([(price, "1")])
-        sizes.append(len(book.bids._price_keys))
-    assert sizes == [1, 2, 2, 1, 2]
-    assert [px for px, _ in book.bids.top()] == ["4", "3", "2", "1"]

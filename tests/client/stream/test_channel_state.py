@@ -67,18 +67,8 @@ def test_each_style_of_channel_has_its_state(kind: str, expected: type[Any]) -> 
     assert (made.records(), made.taken, made.dropped, made.fault, made.noticed) == ([], 0, 0, "", {})
 
 
-def test_a_log_keeps_the_newest_ten_thousand_and_a_table_its_newest_keys() -> None:
+def test_a_log_keeps_the_newest_ten_thousand() -> None:
     assert numbers(log(*range(10_003))) == list(range(3, 10_003))
-    table = KeyedState(wire.CHANNELS["candle"], {})
-    candles = [whole(RECORDS["candle"], timestamp=60 * at) for at in range(10_002)]
-    for at in (10_000, 10_002):
-        for one in candles[:at]:
-            table.items[table._key(one)] = one
-        table.increment({"symbolName": "BTCUSDC", **candles[at - 1]}, sequenced=True)
-        assert [one["timestamp"] for one in table.records()] == [
-            60 * number for number in range(max(0, at - 10_000), at)
-        ]
-        table.items.clear()
 
 
 LINES = st.lists(st.integers(0, 2), max_size=12)
@@ -156,12 +146,10 @@ def test_a_fill_puts_each_record_in_its_place_and_its_message_is_taken_once_only
     assert [one["execId"] for one in fills.records()] == [4, 5, 6]
     for added in (0, 1):  # the feed's own message of what the Info API had, and one more of that name
         assert len(fills.increment(of(fill(6)), sequenced=False)) == added
-    assert not fills._filling
     assert fills.fill(of(fill(1), fill(2))) == [fill(1), fill(2)]
     assert [one["execId"] for one in fills.records()] == [4, 5, 6, 6], "the newest four"
     with pytest.raises(FeedError, match="an item is not a record"):
         fills.fill({"userFills": [7]})
-    assert not fills._filling
 
 
 @pytest.mark.parametrize("rows", [7, "x", [7], [{}, None], [[1]]])
@@ -243,13 +231,16 @@ def test_a_leverage_that_names_no_mode_is_that_of_its_setting(given: Any, expect
     ]
 
 
-def test_a_protocol_has_the_usual_settings_and_a_back_off_of_its_own() -> None:
+def test_a_protocol_has_the_usual_settings_and_a_back_off_between_half_of_its_bound_and_the_whole() -> None:
     assert FeedProtocol().settings == Settings()
     assert Settings() == Settings(15_000, 5_000, 10_000, 250, 30_000, 5_000, 40, {}, True, 10_000)
-    bounds = [min(30_000, 250 * 2**attempts) for attempts in range(30)]
-    protocol = FeedProtocol(rng=random.Random(5))
-    for attempts, most_ms in enumerate(bounds):
-        pauses = {protocol._backoff_ms(attempts) for _ in range(50)}
-        assert most_ms / 2 <= min(pauses) < most_ms * 0.6
-        assert most_ms * 0.9 < max(pauses) <= most_ms
-    assert len({FeedProtocol()._backoff_ms(9) for _ in range(8)}) > 1
+    pauses = []
+    for seed in range(50):
+        protocol = FeedProtocol(rng=random.Random(seed))
+        protocol.subscribe(wire.CHANNELS["ticker"], BTC, 0)
+        protocol.connecting()
+        protocol.lost(0, "lost")
+        assert protocol.connect_at_ms is not None
+        pauses.append(protocol.connect_at_ms)
+    assert 125 <= min(pauses) < 150
+    assert 225 < max(pauses) <= 250

@@ -288,8 +288,8 @@ def test_a_log_that_is_live_and_waits_for_its_history_has_had_no_data_yet(feed: 
         fills.assert_healthy(5)
     with pytest.raises(StaleData, match="no update came"):
         fills.frame()
-    assert feed.client.take_fills() == [fills._topic]
-    feed.client.protocol.filled(fills._topic, None, 1_000)
+    [topic] = feed.client.take_fills()
+    feed.client.protocol.filled(topic, None, 1_000)
     assert not fills.stale
     fills.assert_healthy()
     assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
@@ -407,21 +407,6 @@ def test_a_change_of_state_is_for_those_who_were_there_before_it(feed: Feed) -> 
     assert seen == [(1, "live")]
 
 
-def test_callbacks_of_the_state_are_called_for_each_change_and_not_for_updates(feed: Feed) -> None:
-    log, states = feed.log(), list[str]()
-    feed.shell.pump()
-    assert log.on_state(lambda live: states.append(live._topic.state))
-    feed.trades(1, 1)
-    feed.trades(2, 2)
-    feed.client.protocol.lost(1_000, "reset")
-    feed.shell.pump()
-    assert states == ["live", "reconnecting"]
-    log.off(log._state_callbacks[0])
-    feed.shell.wake()
-    feed.shell.pump()
-    assert states == ["live", "reconnecting"]
-
-
 def test_an_iteration_over_a_log_keeps_its_newest_ten_thousand(feed: Feed) -> None:
     log = feed.log()
     going, value = iter(log), iter(feed.open(LiveTable, "trades", BTC))
@@ -496,7 +481,7 @@ def test_a_thread_that_waits_is_woken_by_an_update_and_by_a_close(feed: Feed, en
 
     def wait() -> None:
         try:
-            log.wait(lambda live: ready.set() or live._updates, timeout=20)
+            log.wait(lambda live: ready.set() or live.updates, timeout=20)
         except FeedError as error:
             failed.append(error)
 
@@ -542,7 +527,6 @@ def test_the_awaited_twin_waits_iterates_and_reads_as_the_object_itself(feed: Fe
         return times(seen)
 
     assert asyncio.run(cell()) == [2, 3, 4]
-    assert log._wakers == []
     assert (len(twin), twin.sequence, twin.sync) == (4, 3, log)
 
 
@@ -566,7 +550,7 @@ def test_a_representation_has_all_that_is_wrong(feed: Feed) -> None:
 def test_a_first_snapshot_is_a_change_of_the_state_and_so_is_each_step_of_a_break(feed: Feed) -> None:
     ticker, states = feed.ticker(), list[str]()
     feed.shell.pump()
-    ticker.on_state(lambda live: states.append(live._topic.state))
+    ticker.on_state(lambda live: states.append(live.state))
     feed.price(1, "10")
     feed.price(2, "11")
     assert states == ["live"]
@@ -576,34 +560,13 @@ def test_a_first_snapshot_is_a_change_of_the_state_and_so_is_each_step_of_a_brea
     assert states == ["live", "subscribing", "subscribing"], "for the loss and for the new connection"
 
 
-def test_an_iteration_over_a_value_has_one_turn_for_all_that_came_and_waits_for_the_next(feed: Feed) -> None:
+def test_an_iteration_over_a_value_has_one_turn_for_all_that_came(feed: Feed) -> None:
     ticker = feed.ticker()
     going = iter(ticker)
     feed.price(1, "10")
     feed.price(2, "11")
     assert [one["last"] for one in going] == [11]
     feed.shell.manual = False
-    seen: list[Any] = []
-    ready = threading.Event()
-
-    def watch() -> None:
-        for one in log:
-            seen.append(one.price)
-            ready.set()
-
-    log = feed.log()
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    while not log._backlogs:
-        assert watcher.is_alive()
-    feed.trades(1, 1)
-    assert ready.wait(10)
-    feed.trades(2, 2, 3)
-    log.close()
-    watcher.join(10)
-    assert not watcher.is_alive()
-    assert seen[0] == Decimal("1.5")
-    assert seen == [Decimal(f"{at}.5") for at in (1, 2, 3)][: len(seen)]
     feed.shell.reads = True
     with pytest.raises(FeedError, match="a callback can't wait for the feed"):
         next(iter(feed.log()))
@@ -616,7 +579,6 @@ def test_a_refused_object_waits_for_nothing(feed: Feed) -> None:
     for use in (log.wait, log.frame, log.assert_healthy, lambda: list(log)):
         with pytest.raises(SubscriptionRefused, match="not listed"):
             use()
-    assert log._ended()
     assert not feed.client.protocol.topics[log.subject].is_live
 
 
@@ -624,13 +586,6 @@ def test_what_is_read_by_key_waits_for_the_first_data_and_says_that_none_came(fe
     for one, key in ((feed.ticker(), "last"), (feed.open(LiveTable, "allTickers", {}), "S1")):
         with pytest.raises(StaleData, match="no update came"):
             one[key]
-
-
-def test_a_log_reads_its_newest_rows_from_that_end(feed: Feed) -> None:
-    log = feed.log()
-    feed.trades(1, 1, 2, 3)
-    assert [one["transactionTime"] for one in log._raw(2)] == [2, 3]
-    assert len(log._raw()) == 3
 
 
 def test_observers_are_given_every_event_before_the_callbacks(feed: Feed) -> None:
@@ -643,29 +598,6 @@ def test_observers_are_given_every_event_before_the_callbacks(feed: Feed) -> Non
     feed.client.protocol.lost(1_000, "reset")
     assert feed.client.dispatch() is True
     assert seen[3:] == ["observed state"]
-
-
-def test_a_history_without_an_info_api_is_not_known(feed: Feed) -> None:
-    fills = feed.open(LiveLog, "userFilled", {"userAddress": USER})
-    assert not feed.client.protocol.fills_history
-    feed.shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
-    assert fills.state == "live-unsequenced"
-    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
-    feed.client.read_history(fills._topic)()
-    assert fills.reason == "without sequences a lost message can't be noticed, and earlier records are not known"
-
-
-def test_a_history_of_no_form_is_not_known_and_says_why() -> None:
-    client = FeedClient(FeedProtocol(Settings(rate=None)), lambda _: {"userFills": 7})
-    client.shell = shell = Quiet(client)
-    assert client.protocol.fills_history
-    fills = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
-    shell.waiting.append(wire.acknowledgement("subscribe", fills.subject))
-    shell.pump()
-    assert client.take_fills() == [fills._topic]
-    client.read_history(fills._topic)()
-    assert fills.reason.endswith("earlier records are not known: an item is not a record")
-    assert fills.state == "live-unsequenced"
 
 
 def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +9,10 @@ import pytest
 
 from tests import surface
 from tests.client.stream import LIVE_NAMES
-from toolkit.client.stream import stream as streams
 from toolkit.client.stream.async_stream import AsyncLive, AsyncStream
+from toolkit.client.stream.client import FeedClient
 from toolkit.client.stream.kinds import LiveAccount, LiveLog
-from toolkit.client.stream.shell import DirectShell, ThreadShell
+from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.stream import Stream, StreamHealth
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import InputError
@@ -46,12 +44,16 @@ class StillShell:
 
 
 @pytest.fixture
-def stream(monkeypatch: pytest.MonkeyPatch) -> Stream:
-    made = Stream(session())
-    client = made._new_client()
-    client.shell = StillShell()
-    monkeypatch.setattr(made, "_new_client", lambda: client)
+def client() -> FeedClient:
+    made = FeedClient(FeedProtocol(Settings()))
+    made.shell = StillShell()  # type: ignore[assignment]
     return made
+
+
+@pytest.fixture
+def stream(monkeypatch: pytest.MonkeyPatch, client: FeedClient) -> Stream:
+    monkeypatch.setattr(Stream, "_new_client", lambda _: client)
+    return Stream(session())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,6 @@ def test_what_is_of_an_account_is_of_the_sessions_or_of_another(
     own, other = getattr(stream, name)(), getattr(stream, name)(OTHER)
     assert (own.subject, other.subject) == (f"{channel}.{USER}", f"{channel}.{OTHER}")
     assert type(own) is (LiveAccount if part else LiveLog)
-    assert getattr(own, "_part", "") == part
     with pytest.raises(InputError, match=r"whose account\? give an address, or connect\(account=…\)") as caught:
         getattr(Stream(session(account=None)), name)()
     assert (caught.value.field, caught.value.rule) == ("address", "required")
@@ -102,61 +103,17 @@ def test_each_method_subscribes_to_its_channel(stream: Stream, name: str, given:
     assert twin.sync.subject == subject
 
 
-def test_an_exchange_is_read_by_a_thread_within_the_time_and_rate_of_the_settings(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_health_of_a_stream_is_that_of_its_connection_and_of_all_that_is_open(
+    stream: Stream, client: FeedClient
 ) -> None:
-    reached: list[Any] = []
-
-    async def connect(*given: Any) -> str:
-        reached.append(given)
-        return "connected"
-
-    monkeypatch.setattr(streams.SocketConnection, "connect", connect)
-    for settings in (None, Settings(connect_ms=2_500, rate=7)):
-        rng, speed = random.Random(5), lambda: 2.0
-        made = Stream(session(), settings=settings, rng=rng, observe=print, speed=speed)
-        assert made.settings == (settings or Settings())
-        client = made._new_client()
-        assert isinstance(client.shell, ThreadShell)
-        assert client.protocol.settings == (settings or Settings())
-        assert (client.protocol._random, client.protocol.speed, client.observe) == (rng, speed, print)
-        assert asyncio.run(client.shell._connector()) == "connected"  # type: ignore[arg-type,comparison-overlap]
-        assert client.history is None
-    assert reached == [("ws://127.0.0.1:9", 10.0), ("ws://127.0.0.1:9", 2.5)]
-
-
-@pytest.mark.parametrize("runs", [True, False])
-def test_a_manual_clock_has_no_thread_and_no_rate(runs: bool) -> None:
-    host = SimpleNamespace(clock=SimpleNamespace(runs=runs), feed=object(), now_ms=lambda: 5)
-    local = SimpleNamespace(host=host)
-    made = Stream(session(local=local), speed=lambda: 3.0)
-    client = made._new_client()
-    assert type(client.shell) is (ThreadShell if runs else DirectShell)
-    assert client.shell.manual is not runs
-    assert client.protocol.settings.rate == (40 if runs else None)
-    assert client.protocol.speed() == (3.0 if runs else 1.0)
-    given = Stream(session(local=local), settings=Settings(rate=3))
-    assert given._new_client().protocol.settings.rate == 3
-
-
-def test_warnings_of_a_stream_are_those_of_its_session() -> None:
-    door = object()
-    with_info = session()
-    with_info.info = SimpleNamespace(_reader=SimpleNamespace(door=door))
-    assert Stream(with_info)._new_client().door is door
-    assert Stream(session())._new_client().door is not door
-
-
-def test_the_health_of_a_stream_is_that_of_its_connection_and_of_all_that_is_open(stream: Stream) -> None:
     closed = StreamHealth(None)
     assert (closed.state, closed.reason, closed.reconnects, closed.age_ms, closed.live, closed.dropped) == (
         *("idle", "", 0, None, [], 0),
     )
     closed.assert_healthy()
-    closed._watch(5)
     assert repr(closed) == "<StreamHealth idle, 0 live objects, 0 reconnects>"
     one, two = stream.trades("BTCUSDC"), stream.ticker("BTCUSDC")
-    protocol, shell = stream._open().protocol, stream._open().shell
+    protocol = client.protocol
     assert (stream.health.state, stream.health.live, stream.health.age_ms) == ("waiting", [one, two], None)
     protocol.connecting()
     protocol.opened(900)
@@ -166,13 +123,8 @@ def test_the_health_of_a_stream_is_that_of_its_connection_and_of_all_that_is_ope
         assert stream.health.age_ms == 0, "a clock that went back"
     finally:
         StillShell.now = 1_000
-    woken = shell.woken  # type: ignore[attr-defined]
-    stream.health._watch(500)
-    assert (protocol.watch_ms, shell.woken) == (500, woken + 1)  # type: ignore[attr-defined]
-    stream.health._watch(500)
-    assert shell.woken == woken + 1, "there is nothing new"  # type: ignore[attr-defined]
-    one._topic.data.drop("x", "y")
-    two._topic.data.drop("x", "y")
+    for live in (one, two):
+        protocol.topics[live.subject].data.drop("x", "y")
     assert stream.health.dropped == 2
     protocol.lost(1_000, "reset")
     assert (stream.health.reason, stream.health.reconnects) == ("reset", 1)

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.stream import shell as shells
 from toolkit.client.stream.client import FeedClient
-from toolkit.client.stream.connections import ConnectionEnded, HubConnection
+from toolkit.client.stream.connections import ConnectionEnded
 from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError, SubscriptionRefused
+from toolkit.errors import FeedError
 from toolkit.protocol.reads import feed as wire
 
 BTC = {"symbol": "BTCUSDC"}
@@ -160,7 +159,7 @@ def test_a_gap_is_repaired_at_once_and_not_with_the_next_ping(feed: Open) -> Non
 def test_a_line_that_was_cut_is_replaced_with_its_reason(feed: Open) -> None:
     client, lines = feed()
     live, states = ticker(client), list[tuple[str, str]]()
-    live.on_state(lambda one: states.append((one._topic.state, one._topic.reason)))
+    live.on_state(lambda one: states.append((one.state, one.reason)))
     first = lines.wait()
     first.ticker(1)
     live.wait(has_update, timeout=10)
@@ -244,19 +243,6 @@ def test_a_history_is_read_next_to_the_feed_and_joined_with_what_came_meanwhile(
     assert [one.exec_id for one in live.rows()] == [1, 2, 3]
 
 
-def test_a_history_that_fails_is_the_reason_and_not_the_end(feed: Open) -> None:
-    def history(_: Any) -> dict[str, Any]:
-        raise RuntimeError("no route")
-
-    client, lines = feed(history)
-    live = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
-    line = lines.wait()
-    line.wait_sent(1)
-    line.say(wire.acknowledgement("subscribe", live.subject))
-    live.wait(lambda one: one.reason.endswith("earlier records are not known: no route"), timeout=10)
-    assert live.is_live
-
-
 def test_a_callback_may_close_the_stream_and_does_not_wait_for_itself(feed: Open) -> None:
     client, lines = feed()
     live, ended = ticker(client), threading.Event()
@@ -272,62 +258,6 @@ def test_a_callback_may_close_the_stream_and_does_not_wait_for_itself(feed: Open
     with line.news:
         assert line.news.wait_for(lambda: line.closed, 10)
     assert live.errors == []
-
-
-def test_a_refused_subscription_is_not_asked_for_on_the_next_connection(feed: Open) -> None:
-    client, lines = feed()
-    refused, live = LiveValue(client, wire.CHANNELS["ticker"], {"symbol": "NOPE"}), ticker(client)
-    line = lines.wait()
-    line.wait_sent(2)
-    line.say(wire.refusal("subscribe", 40003, "not listed", "ticker.NOPE"))
-    with pytest.raises(SubscriptionRefused, match="not listed"):
-        refused.wait(timeout=10)
-    line.say(None)
-    second = lines.wait(2)
-    second.ticker(1)
-    live.wait(has_update, timeout=10)
-    assert second.sent == [wire.subscribe(wire.CHANNELS["ticker"], BTC)]
-
-
-def test_threads_that_are_left_running_end_with_the_program(feed: Open) -> None:
-    client, lines = feed()
-    live = ticker(client)
-    line = lines.wait()
-    line.ticker(1)
-    live.wait(has_update, timeout=10)
-    shell: Any = client.shell
-    assert shell in shells._running
-    assert all(thread.daemon for thread in shell._threads)
-    shells._stop_all()
-    assert (line.closed, shell._thread) == (1, None)
-    assert shell not in shells._running
-
-
-@pytest.mark.parametrize("stopped", [False, True])
-def test_a_shell_that_is_started_while_its_last_thread_ends_is_stopped_with_the_program(
-    feed: Open, stopped: bool
-) -> None:
-    """The next live object comes after the thread's last look for work, and before it is gone."""
-    client, lines = feed(linger_ms=1)
-
-    class Restarted(ThreadShell):
-        async def _main(self) -> None:
-            await super()._main()
-            if not later:
-                later.append(ticker(client))
-
-    later: list[LiveValue] = []
-    shell: Any = Restarted(client, lines.connect)
-    client.shell = shell
-    live = ticker(client)
-    lines.wait().wait_sent(1)
-    first = shell._thread
-    live.close() if not stopped else shell.stop()
-    first.join(10)
-    assert not first.is_alive()
-    lines.wait(2).ticker(1)
-    later[0].wait(has_update, timeout=10)
-    assert shell in shells._running
 
 
 def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: Open) -> None:
@@ -346,54 +276,3 @@ def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: 
     with pytest.raises(FeedError, match="ticker: the stream was closed meanwhile"):
         ticker(client)
     assert (lines.attempts, client.protocol.phase) == (0, "idle")
-
-
-class Hub:
-    """The feed of a venue in this process, as a connection sees it."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.sent: list[str] = []
-        self.closed, self.reason, self.on_wake = False, "", None
-        self.names: list[str] = []
-
-    def open(self, name: str, clock: Any) -> Hub:
-        self.names.append(name)
-        assert clock() > 0
-        return self
-
-    def send(self, text: str) -> None:
-        self.sent.append(text)
-
-    def drain(self) -> list[str]:
-        texts, self.texts = self.texts, []
-        return texts
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def test_a_connection_in_this_process_gives_every_text_before_its_end() -> None:
-    async def use() -> None:
-        hub = Hub()
-        hub.texts = ["1"]
-        connection = await HubConnection.connect(hub)
-        other = await HubConnection.connect(Hub())
-        assert await connection.receive() == "1"
-        waiting = asyncio.create_task(connection.receive())
-        await asyncio.sleep(0)
-        hub.texts = ["2", "3"]
-        assert hub.on_wake is not None
-        threading.Thread(target=hub.on_wake).start()
-        assert await asyncio.wait_for(waiting, 10) == "2"
-        hub.closed, hub.reason = True, "maintenance"
-        assert await connection.receive() == "3"
-        for _ in range(2):
-            with pytest.raises(ConnectionEnded, match="the venue closed the connection: maintenance"):
-                await asyncio.wait_for(connection.receive(), 10)
-        await connection.send("hello")
-        await connection.close()
-        assert (hub.sent, hub.on_wake, len(hub.names)) == (["hello"], None, 1)
-        assert other is not connection
-
-    asyncio.run(use())
