@@ -32,8 +32,8 @@ PLACES = ("*.md", "docs/**/*.md", "docs/**/*.html", "proto/**/*", "toolkit/**/*"
           ".github/**/*", ".devcontainer/*", ".pre-commit-config.yaml")  # fmt: skip
 WHEEL = "file:///dist/afx_toolkit.whl"
 """Stands for the wheel that a workflow has built."""
-CI_TOOLS = {"cyclonedx-bom", "pip-audit"}
-"""What .ci/matrix alone uses: they read what is installed, and are not needed to run the tests."""
+CI_TOOLS = {"cyclonedx-bom", "pip-audit", "uv"}
+"""What .ci/matrix alone uses: they install, or read what is installed, and are not needed to run the tests."""
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -75,11 +75,11 @@ def arguments(rest: str) -> list[str]:
             rest = rest[: max(rest.rfind('"'), rest.rfind("'"))]
     kept, waiting = [], iter(words)
     for word in waiting:
-        if word in {"-c", "--constraint"}:
+        if word in {"-c", "--constraint", "--python"}:
             next(waiting)
         elif word in {"-e", "--editable"}:
             kept += ["-e", next(waiting)]
-        elif not word.startswith("-"):
+        elif not word.startswith("-") and word != "$@":  # a shell's own arguments
             kept.append(
                 f"{DISTRIBUTION} @ {WHEEL}"
                 if word in {"dist/*.whl", "$wheel"}

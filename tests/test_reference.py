@@ -41,6 +41,7 @@ def test_every_public_call_has_an_example_in_the_source() -> None:
     assert [one.name for one in called if one.is_converted and not one.has_example] == []
 
 
+@pytest.mark.slow  # each on a venue of its own
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_an_example_gives_what_it_says(
     example: Example, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

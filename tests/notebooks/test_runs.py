@@ -14,8 +14,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
-LIMIT = 40.0
-"""Seconds that a lesson may take, of the machine that budgets were set on. Two hours of a market need most of them."""
+LIMIT = 15.0
+"""Seconds that a lesson may take, of the machine that budgets were set on."""
+OWN_LIMITS = {"16-market.ipynb": 40.0}
+"""That lesson watches a market for two hours, second by second, and for four more to see what orders did to it."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -52,7 +54,7 @@ def test_a_notebook_runs_in_time_with_labelled_figures_and_no_hidden_failure(
 ) -> None:
     found = run(path)
     assert "error" not in found, found["error"]
-    assert found["seconds"] < LIMIT
+    assert found["seconds"] < OWN_LIMITS.get(path.name, LIMIT)
     assert found["failures"] == []
     assert found["pending"] == 0
     assert all(found["figures"])

@@ -86,6 +86,7 @@ def test_each_read_shows_the_published_values() -> None:
     assert reference("products").index.tolist() == list(SYMBOLS.values())
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("variation", vary.SAME, ids=lambda one: one.name)
 def test_an_answer_in_another_published_form_is_read_as_the_same_frame(
@@ -94,6 +95,7 @@ def test_an_answer_in_another_published_form_is_read_as_the_same_frame(
     assert_each(CALLS, lambda name, call: difference(read(form, call, variation)[0], reference(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "field", "null"), ABSENCES)
 def test_a_missing_field_is_na_and_nothing_else_changes(path: str, field: str, null: bool) -> None:
     wire, empty, told = vary.name_of(field), set(), []
@@ -136,6 +138,7 @@ def test_unknown_fields_are_kept_after_the_known_columns(form: vary.Form) -> Non
     assert_each(CALLS, judge)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("lists", ["bare", "items", "items without total"])
 @pytest.mark.parametrize("null", [False, True], ids=["empty", "null"])

@@ -98,7 +98,7 @@ SIGNED = [
 KNOWN = venue_that_knows_them()
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(request=st.sampled_from(SIGNED), data=st.data())
 def test_a_change_of_any_byte_makes_another_signer_who_is_named(request: dict[str, Any], data: st.DataObject) -> None:
     changed = change(request, data)
