@@ -543,3 +543,17 @@ def test_the_take_profit_of_a_bracket_can_rest_as_a_maker(session: Any, way: int
     live(strategy, session, [BTC], duration="10m", limits=Limits())
     assert seen[0] != (closes, "TAKER")
     assert set(seen[1:]) == {(closes, "MAKER")}
+
+
+def test_orders_that_are_refused_come_back(session: Any) -> None:
+    seen: list[OrderHandle] = []
+    script = {
+        0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
+        1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
+        2: lambda ctx: seen.append(ctx.buy(BTC, "10")),
+    }
+    run = ask(script, session)
+    assert [placed.state for placed in seen] == ["REJECTED"] * 3
+    for placed, part in zip(seen, ("stepSize", "no long position", "initial margin"), strict=True):
+        assert part in placed.reason
+    assert run.events["kind"].tolist().count("REJECTED") == 3
