@@ -439,6 +439,20 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
     assert len(run.orders) == 0
 
 
+@pytest.mark.parametrize(("most", "kinds"), [(501, ["END"]), (499, ["LIMIT"])])
+def test_without_a_price_an_order_is_limited_by_its_own(
+    session: Any, monkeypatch: pytest.MonkeyPatch, most: int, kinds: list[str]
+) -> None:
+    class Eager(Strategy):
+        def on_start(self, ctx: Context) -> None:
+            ctx.buy(BTC, "0.01", "50000")
+
+    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
+    run: Any = live(Eager(), session, [BTC], duration="1m", limits=Limits(max_notional=most))
+    assert run.events["kind"].tolist() == kinds
+    assert run.orders["price"].tolist() == [50_000.0] * (kinds == ["END"])
+
+
 @pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
 def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> None:
     seen: list[str] = []
