@@ -68,6 +68,7 @@ ROOMS: dict[str, Room] = {
             "tests/research/data/test_bars.py",
             "tests/research/data/test_books.py",
             "tests/research/data/test_events.py",
+            "tests/research/data/test_made_orders.py",
             "tests/research/data/test_parts.py",
             "tests/research/data/test_quality.py",
             "tests/research/data/test_recorded_bounds.py",

@@ -6,6 +6,9 @@ All numbers come from whole ones and from `random.Random`, so that the same run 
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,6 +23,8 @@ from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar, BookSnapshot
 
 BTC, AAA = "BTCUSDC", "AAA"
+TOTALS = Path(__file__).with_suffix(".txt")
+"""Totals of the stories, each below its case and seed."""
 
 
 def whole_bars(
@@ -240,3 +245,42 @@ def story_of(name: str, seed: int) -> tuple[list[str], Results]:
     exact = ("equity_start", "equity_end", "profit", "fills", "round_trips", "turnover", "time_in_market", "fees")
     lines.append(f"measures {shown([f'{measured[one]:.6g}' for one in (*exact, 'funding', 'leverage_max')])}")
     return lines, run
+
+
+def totals_of(lines: Iterable[str]) -> list[str]:
+    """Return a row for each kind of line of a story: how often it stands there, and the total of each of its columns.
+
+    The total of numbers is their sum, that of words how often each of them occurs, that of anything else how many
+    different ones there are.
+    """
+    columns: dict[str, list[list[str]]] = {}
+    for line in lines:
+        kind, *values = line.replace("(", "").replace(")", "").split()
+        found = columns.setdefault(f"{kind} {len(values)}", [[] for _ in values])
+        for column, value in zip(found, values, strict=True):
+            column.append(value)
+    return [f"{kind}: {', '.join(map(_total, found))}" for kind, found in sorted(columns.items())]
+
+
+def read_totals() -> dict[str, list[str]]:
+    """Return the stored totals of stories by case and seed, such as "defaults 1"."""
+    sections = TOTALS.read_text(encoding="utf-8").strip().split("\n\n")
+    return {section.splitlines()[0]: section.splitlines()[1:] for section in sections}
+
+
+def _total(column: list[str]) -> str:
+    words = Counter(value for value in column if value.replace("_", "").isalpha())
+    rest = [value for value in column if value not in words]
+    try:
+        numbers = f"{sum(map(float, rest)):.9g}" if rest else ""
+    except ValueError:
+        numbers = f"{len(set(rest))} kinds"
+    return " ".join([numbers, *(f"{count} {word}" for word, count in sorted(words.items()))]).strip()
+
+
+if __name__ == "__main__":  # renews the stored totals
+    kept = []
+    for case in read_totals():
+        name, _, seed = case.rpartition(" ")
+        kept.append("\n".join([case, *totals_of(story_of(name, int(seed))[0])]) + "\n")
+    TOTALS.write_text("\n".join(kept), encoding="utf-8")

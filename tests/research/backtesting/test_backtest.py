@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -80,6 +81,34 @@ def test_a_liquidation_equals_the_numbers_by_hand(
     assert result.equity["balance"].tolist()[-2:] == [balance, balance]
     assert result.positions[BTC].iloc[-1] == 0
     assert result.events["kind"].tolist() == ["LIQUIDATION"]
+
+
+@pytest.mark.parametrize(
+    ("price", "fee", "balance", "given"),
+    [(58_500, 1.755, 98.2 - 75 - 1.755, []), (56_000, 0.0, 0.0, [["BANKRUPTCY", BTC, 200 - 98.2]])],
+)
+def test_a_jump_over_the_liquidation_price_is_met_where_it_lands(
+    price: int, fee: float, balance: float, given: list[list[Any]]
+) -> None:
+    """Beyond the margin of 98.2 the rest of the loss is given to the account, and no fee is taken."""
+    data = bars(*flat(60_000, 2), *flat(price, 2))
+    result = run({0: lambda ctx: ctx.buy(BTC, "0.05", slippage="0.005")}, data, capital=100, leverage=40)
+    assert result.fills["price"].tolist() == [60_000, price]
+    assert result.fills["fee"].tolist() == [1.8, fee]
+    assert result.equity["balance"].iloc[-1] == pytest.approx(balance)
+    assert result.transfers[["kind", "symbol", "amount"]].to_numpy().tolist() == given
+
+
+def test_a_long_that_its_money_outlasts_has_no_liquidation_price() -> None:
+    """10,000 USDC carry 0.05 bought at 60,000 down to nothing. A short has a price in any case."""
+    seen: list[float] = []
+    for side in ("buy", "sell"):
+        script = {
+            0: lambda ctx, side=side: getattr(ctx, side)(BTC, "0.05"),
+            2: lambda ctx: seen.append(ctx.liquidation_price(BTC)),
+        }
+        run(script, bars(*flat(60_000, 4)), capital=10_000)
+    assert [math.isnan(price) for price in seen] == [True, False]
 
 
 @pytest.mark.parametrize(("side", "price"), [("buy", 58_300), ("sell", 61_700)])

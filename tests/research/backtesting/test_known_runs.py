@@ -1,8 +1,8 @@
 """The same seed gives the same run, to the last unit, in runs in which a strategy does everything it can.
 
 A change of these numbers is a change of what a backtest does: of order rules, matching, models, funding or the order of
-events. Compare the story before and after (`known_runs.story_of(name, seed)[0]`), and renew the row only if each
-difference is meant.
+events. Compare the story before and after (`known_runs.story_of(name, seed)[0]`). Only if each difference is meant,
+renew the row, and the totals with `python -m tests.research.backtesting.known_runs`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import pandas as pd
 import pytest
 
-from tests.research.backtesting.known_runs import CASES, story_of
+from tests.research.backtesting.known_runs import CASES, read_totals, story_of, totals_of
 from toolkit.research import metrics
 
 KNOWN = {
@@ -46,6 +46,7 @@ def test_a_run_tells_the_same_story_as_ever(name: str, seed: int) -> None:
     liquidated = int((run.events["kind"] == "LIQUIDATION").sum())
     end = f"{run.equity['equity'].iloc[-1]:.6f}"
     assert (len(run.fills), liquidated, end) == KNOWN[name, seed]
+    assert totals_of(lines) == read_totals()[f"{name} {seed}"]
     if (name, seed) == ("defaults", 1):
         fills = [line for line in lines if line.startswith("fills ")]
         assert fills[:6] == FIRST_FILLS.strip().splitlines()
@@ -63,4 +64,5 @@ def test_a_run_tells_the_same_story_as_ever(name: str, seed: int) -> None:
 
 def test_every_case_has_its_known_runs() -> None:
     assert {name for name, _ in KNOWN} == set(CASES)
+    assert {f"{name} {seed}" for name, seed in KNOWN} == set(read_totals())
     assert sum(found[1] for found in KNOWN.values()) > 1, "some are liquidated"

@@ -1,26 +1,127 @@
 """A market order at each limit is filled or refused as the venue's core does it, though most never reach the core.
 
-`SimulatedBroker._fill_market_order` fills those that certainly pass. Each test runs sizes around a limit twice: as
-usual, and with every order judged by the core.
+The broker fills those that certainly pass. Each test runs sizes around a limit twice: as usual, and with an order that
+names the default slippage. That is the same order, but one that names its slippage is always judged by the core.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.research.markets import bars, flat
+from toolkit.checks import DEFAULT_SLIPPAGE
 from toolkit.errors import InputError
-from toolkit.research import Strategy, backtest
+from toolkit.products import Product
+from toolkit.research import Results, Strategy, backtest
 from toolkit.research.account_data import Fill
+from toolkit.research.backtesting.models import RatioSlippage
 from toolkit.research.context import Context
 from toolkit.research.market_data import Bar
 
 AAA, BTC = "AAA", "BTCUSDC"
 DATA = bars(*flat(100.0, 4), start="2026-01-01 01:00")
 SIDES = pytest.mark.parametrize("side", ["BUY", "SELL"])
+
+
+def once(side: str, size: str, held: str = "", others: bool = False, judged: bool = False, **options: Any) -> Results:
+    """Return a run that trades `held` at the first bar and `size` at the second; `judged` by the core."""
+    named = {"slippage": DEFAULT_SLIPPAGE} if judged else {}
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        number = ctx.bars(AAA).length
+        wanted = {1: held, 2: size}.get(number, "") if bar.symbol == AAA else ""
+        if wanted:
+            (ctx.buy if (side == "BUY") is (wanted[0] != "-") else ctx.sell)(AAA, wanted.lstrip("-"), **named)
+
+    data = {AAA: DATA, BTC: bars(*flat(60_000.0, 4), start="2026-01-01 01:00")} if others else {AAA: DATA}
+    given = {"capital": 1_000, "leverage": 10, "fees": ("0.0001", "0.0005"), "funding": None, **options}
+    given.setdefault("products", {AAA: {"tick_size": "0.01", "step_size": "0.001", **given.pop("fields", {})}})
+    return backtest(on_bar, data, **given)
+
+
+def filled(side: str, size: str, **options: Any) -> bool:
+    """Return whether the last order was filled, after a comparison with the core's way."""
+    quick, thorough = (once(side, size, judged=judged, **options) for judged in (False, True))
+    for name in ("fills", "orders", "equity", "positions", "transfers"):
+        pd.testing.assert_frame_equal(getattr(quick, name), getattr(thorough, name))
+    return bool(quick.orders["status"].iloc[-1] == "FILLED")
+
+
+@SIDES
+@pytest.mark.parametrize(
+    ("size", "fields", "passes"),
+    [
+        ("0.100", {}, True),  # worth 10 USDC, the least
+        ("0.099", {}, False),
+        ("50", {"max_order_quantity": "50"}, True),
+        ("50.001", {"max_order_quantity": "50"}, False),
+    ],
+)
+def test_the_least_value_and_the_largest_quantity_pass(
+    side: str, size: str, fields: dict[str, str], passes: bool
+) -> None:
+    assert filled(side, size, fields=fields) == passes
+
+
+@SIDES
+@pytest.mark.parametrize(
+    ("slippage", "passes"), [(float(DEFAULT_SLIPPAGE), True), (float(DEFAULT_SLIPPAGE) + 0.0001, False)]
+)
+def test_a_price_at_the_bound_of_slippage_is_filled_and_one_beyond_it_is_not(
+    side: str, slippage: float, passes: bool
+) -> None:
+    """A market order that names no slippage is filled up to the default one from the last price."""
+    assert filled(side, "1", slippage=RatioSlippage(slippage)) == passes
+
+
+@pytest.mark.parametrize(
+    ("held", "others", "fees", "bought", "sold"),
+    [
+        ("", False, ("0.0001", "0.0005"), "96.618", "99.502"),
+        ("", True, ("0.03", "0"), "75.187", "76.923"),
+        ("20", True, ("-0.0001", "0.02"), "61.788", "63.333"),
+        ("20", False, None, "77.104", "79.403"),
+        ("-20", False, ("0.0001", "0.0005"), "116.425", "119.303"),
+        ("-20", True, ("0", "0.02"), "94.796", "96.666"),
+    ],
+)
+def test_margin_is_enough_for_the_same_sizes(held: str, others: bool, fees: Any, bought: str, sold: str) -> None:
+    """The largest sizes at 10x: the margin of what is then held and the higher fee rate come from 1,000 USDC less fees.
+
+    A buy needs its margin at 103, the bound of its slippage. A sale needs it at the mark price of 100.
+    """
+    for side, largest in (("BUY", bought), ("SELL", sold)):
+        above = str(Decimal(largest) + Decimal("0.001"))
+        found = [filled(side, size, held=held, others=others, fees=fees) for size in (largest, above)]
+        assert found == [True, False], side
+
+
+@SIDES
+@pytest.mark.parametrize("capital", [1_000, 100_000])
+def test_the_largest_leverage_and_notional_are_those_of_the_venue(side: str, capital: int) -> None:
+    """BTCUSDC's first tier ends at 20 million, here there are no more than 40,000 USDC in all."""
+    fields = {"max_position_notional": "40000"}
+    options = {"held": "100", "capital": capital, "leverage": 40, "fields": fields}
+    sizes = "279", "285", "286", "299.999", "300", "301"
+    rows = [filled(side, size, slippage=ratio, **options) for size in sizes for ratio in (0.0, 0.001)]
+    assert rows[0]
+    assert not rows[-1]
+
+
+@SIDES
+def test_an_isolated_position_takes_more_as_the_core_would(side: str) -> None:
+    seen: list[Product] = []
+    backtest(lambda ctx, bar: seen.append(ctx.product(AAA)), {AAA: DATA})
+    options = {"held": "10", "products": {AAA: replace(seen[0], only_isolated=True)}}
+    assert filled(side, "20", **options)
+    run = once(side, "20", **options)
+    assert run.equity["balance"].iloc[-1] == pytest.approx(1_000 - 30 * 100 * 0.0005)
+    assert run.positions[AAA].iloc[-1] == (30 if side == "BUY" else -30)
 
 
 @SIDES

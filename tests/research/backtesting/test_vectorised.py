@@ -29,6 +29,56 @@ def bars(seed: int, rows: int, symbols: int, every: str = "2h") -> dict[str, pd.
     return made
 
 
+def looped(
+    data: dict[str, pd.DataFrame], targets: np.ndarray, sizing: str, capital: float, fee: float, rate: float
+) -> list[float]:
+    """Return equity at each close, bar by bar and symbol by symbol, as one would with pencil and paper."""
+    names = list(data)
+    cash, size = capital, dict.fromkeys(names, 0.0)
+    wanted = dict.fromkeys(names, 0.0)
+    orders: dict[str, float] = {}
+    equity = []
+    for row in range(len(targets)):
+        time = data[names[0]].index[row]
+        for name in names:
+            opened = data[name]["open"].iloc[row]
+            if time.hour % 4 == 0:
+                cash -= size[name] * opened * rate
+            if name in orders:
+                change = orders[name] - size[name]
+                cash -= change * opened + abs(change) * opened * fee
+                size[name] = orders[name]
+        orders = {}
+        worth = cash + sum(size[name] * data[name]["close"].iloc[row] for name in names)
+        equity.append(worth)
+        for column, name in enumerate(names):
+            target, close = targets[row, column], data[name]["close"].iloc[row]
+            if np.isnan(target) or target == wanted[name]:
+                continue
+            wanted[name] = target
+            scale = {"quantity": 1.0, "notional": 1 / close, "equity": max(worth, 0.0) / close}[sizing]
+            orders[name] = target * scale
+    return equity
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 10_000), sizing=st.sampled_from(["quantity", "notional", "equity"]), symbols=st.integers(1, 3)
+)
+def test_arrays_agree_with_a_plain_loop(seed: int, sizing: str, symbols: int) -> None:
+    data = bars(seed, 40, symbols)
+    rng = np.random.default_rng(seed + 1)
+    scale = {"quantity": 5.0, "notional": 500.0, "equity": 0.5}[sizing]
+    targets = rng.integers(-2, 3, (40, symbols)) * scale
+    targets[rng.random(targets.shape) < 0.4] = np.nan
+    run = vectorised(data, targets, sizing=sizing, capital=10_000, fee=0.0006, funding=0.0001)
+    expected = looped(data, targets, sizing, 10_000.0, 0.0006, 0.0001)
+    np.testing.assert_allclose(run.equity["equity"].to_numpy()[1:], expected, rtol=1e-12)
+    total = run.attribution.loc["TOTAL", "net"]
+    assert total == pytest.approx(run.equity["equity"].iloc[-1] - 10_000, abs=1e-7)
+    assert run.funding["payment"].sum() == pytest.approx(run.attribution.loc["TOTAL", "funding"], abs=1e-9)
+
+
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10_000), cut=st.integers(2, 38), sizing=st.sampled_from(["quantity", "notional", "equity"]))
 def test_the_past_does_not_change_with_the_future(seed: int, cut: int, sizing: str) -> None:

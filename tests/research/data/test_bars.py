@@ -99,3 +99,11 @@ def test_times_must_run_forward() -> None:
 def test_what_can_not_be_bars_is_said_in_words(data: Any, options: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
         read_bars(data, **options)
+
+
+def test_closes_alone_open_at_the_close_before() -> None:
+    bars = read_bars(pd.DataFrame({"A": [1.0, 3, 2], "B": [5.0, 5, 6]}, index=INDEX[:3]))
+    assert list(bars) == ["A", "B"]
+    assert bars["A"].open.tolist() == [1.0, 1.0, 3.0]
+    assert bars["A"].high.tolist() == [1.0, 3.0, 3.0]
+    assert bars["A"].low.tolist() == [1.0, 1.0, 2.0]

@@ -10,9 +10,9 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.data import order_books
-from toolkit.research.data.event_array import MS, Kind, empty, from_columns
+from toolkit.research.data.event_array import MS, Kind, empty, from_columns, whole_units_of
 from toolkit.research.data.events import Events
-from toolkit.research.data.order_books import BookCursor, BookUpdates, feed_times, with_levels
+from toolkit.research.data.order_books import BookCursor, BookUpdates, as_levels, feed_times, with_levels
 from toolkit.research.data.replaying import Tape
 from toolkit.venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
@@ -285,3 +285,31 @@ def test_fills_are_trades_of_the_other_side_where_the_events_have_none(side: int
         (3, 3, Kind.DEPTH, side, 100.0, 2.0, 3, 0),
     ]  # fmt: skip
     assert (fills.rows.tolist(), fills.priority_rows.tolist(), fills.sources.tolist()) == ([1], [0], [0, 1, 2])
+
+
+def test_best_prices_become_a_book_of_one_level_and_levels_stay_as_they_are() -> None:
+    quotes = made(
+        (1, 2, Kind.QUOTE, 1, 100.0, 1.0, 7, 0), (1, 2, Kind.QUOTE, -1, 101.0, 2.0, 7, 0),
+        (3, 4, Kind.TRADE, 1, 101.0, 1.0, 1, 0), (5, 6, Kind.QUOTE, 1, 99.0, 3.0, 8, 0), symbol="BTC",
+    )  # fmt: skip
+    levels = as_levels(quotes)
+    shown = [
+        tuple(row.item()[FIELDS.index(name)] for name in ("kind", "side", "price"))
+        for row in levels.array[list(FIELDS)]
+    ]
+    assert shown == [
+        (Kind.CLEAR, 1, 0.0), (Kind.SNAPSHOT, 1, 100.0), (Kind.CLEAR, -1, 0.0), (Kind.SNAPSHOT, -1, 101.0),
+        (Kind.TRADE, 1, 101.0), (Kind.CLEAR, 1, 0.0), (Kind.SNAPSHOT, 1, 99.0),
+    ]  # fmt: skip
+    assert levels.symbol == "BTC"
+    updates = BookUpdates(levels, levels.array["exchange_ns"])
+    assert (updates.bids.tolist(), updates.asks.tolist()) == ([100, 99], [101, 101])
+    depth = made((1, 2, Kind.DEPTH, 1, 100.0, 1.0, 7, 0))
+    assert as_levels(depth) is depth
+    orders = made((1, 2, Kind.ADD, 1, 100.0, 1.0, 7, 0), (3, 4, Kind.FILL, 1, 100.0, 1.0, 7, 0))
+    assert [Kind(row["kind"]) for row in as_levels(orders).array] == [Kind.DEPTH, Kind.TRADE]
+
+
+def test_values_become_whole_units_within_bounds() -> None:
+    values = np.array([0.30000000000000004, -0.3, np.nan, np.inf, -np.inf, 1e300])
+    assert whole_units_of(values, 0.1).tolist() == [3, -3, 0, 2**52, -(2**52), 2**52]

@@ -16,6 +16,7 @@ from toolkit.errors import InputError
 from toolkit.research import backtest, data
 from toolkit.research.data.event_array import Kind, empty, refuse_inverse
 from toolkit.research.data.events import Events
+from toolkit.research.data.order_books import BookUpdates
 
 FILES = Path(__file__).parent / "excerpts"
 
@@ -120,3 +121,16 @@ def test_backtests_on_events_and_on_bars_refuse_inverse_contracts() -> None:
     closes = pd.DataFrame({"BTC/USD:BTC": [1.0, 2.0]}, index=pd.date_range("2026-01-01", periods=2, tz="UTC"))
     with pytest.raises(InputError, match="inverse"):
         backtest(lambda ctx, bar: None, closes)
+
+
+def test_a_crossed_book_keeps_the_side_that_was_set_last() -> None:
+    rows = [
+        (1, 1, Kind.DEPTH, 1, 100.0, 1.0, 1, 0),
+        (1, 1, Kind.DEPTH, -1, 101.0, 1.0, 1, 0),
+        (1, 1, Kind.DEPTH, -1, 103.0, 1.0, 1, 0),
+        (2, 2, Kind.DEPTH, 1, 102.0, 1.0, 2, 1),
+        (3, 3, Kind.DEPTH, -1, 99.0, 1.0, 3, 2),
+    ]
+    updates = BookUpdates(made(*rows), made(*rows).array["local_ns"])
+    assert updates.crossed.tolist() == [False, True, True]
+    assert (updates.bids.tolist(), updates.asks.tolist()) == ([100, 102, 0], [101, 103, 99])

@@ -41,3 +41,16 @@ def test_each_taker_meets_the_best_price_and_there_the_oldest_order() -> None:
             if left < 5e-4:
                 del book[identity]
     assert fills > 50
+
+
+def test_a_seed_gives_the_same_events_everywhere_and_always() -> None:
+    array = single_orders(seed=4, seconds=60).array
+    assert array["local_ns"][0] == 1_767_225_600_000_000_000, "from 2026-01-01 UTC on"
+    assert array["local_ns"][-1] == 1_767_225_660_048_104_754
+    found = [
+        (len(rows), round(rows["price"].sum(), 1), round(rows["quantity"].sum(), 3), rows["id"].sum())
+        for kind in (Kind.ADD, Kind.CANCEL, Kind.FILL)
+        for rows in [array[array["kind"] == kind]]
+    ]
+    wanted = [(731, 45_687_327.3, 20.681, 267_546), (694, 43_374_819.1, 17.845, 246_407)]
+    assert found == [*wanted, (167, 10_437_454.2, 2.827, 60_457)]

@@ -15,7 +15,7 @@ from toolkit.errors import InputError
 from toolkit.research.data.bars import ExtremeOrder, read_bars, tick_of
 from toolkit.research.data.event_array import Kind, from_columns, grid_of
 from toolkit.research.data.event_files import EventFiles, summary_of
-from toolkit.research.data.events import Events
+from toolkit.research.data.events import Events, merge
 from toolkit.research.data.loading import guess_format, load
 from toolkit.research.data.replaying import replay
 from toolkit.venue.local import LocalVenue
@@ -321,3 +321,29 @@ def test_a_path_is_given_each_bar_in_ticks_and_steps_of_the_venue() -> None:
         with pytest.raises(InputError, match="the venue was made without its simulated market") as raised:
             replay(venue, {"BTCUSDC": table})
         assert raised.value.field == "venue"
+
+
+def test_events_of_several_files_are_one_in_the_order_they_were_received() -> None:
+    first = made(row(S, price=1.0), row(5 * S, price=2.0), row(4 * S, price=3.0), source="a", notes=("one",))
+    second = made(row(3 * S, price=4.0), row(5 * S, price=5.0), source="b", notes=("two",), exchange="x", symbol="")
+    both = merge(iter([first, second]))
+    assert both.array["price"].tolist() == [1.0, 4.0, 2.0, 3.0, 5.0]  # a time that runs back stays where it was
+    assert (both.symbol, both.exchange, both.source, both.notes) == ("BTC", "x", "a; b", ("one", "two"))
+    assert merge([first]) is first
+    assert merge([first, first]).source == "a"
+
+
+def test_a_replay_is_shifted_to_now_in_ticks_of_the_venue() -> None:
+    with toolkit.connect(clock="manual") as session:
+        now = session.clock.now_ms()
+        table = frame(
+            [0, 60_000], open=[60_000.04, 0.01], high=[60_001.0, 0.02], low=[59_999.0, 0.01], close=[60_000.5, 0.02]
+        )
+        going = replay(session, {"BTCUSDC": table})
+        assert (going.start.value // 1_000_000, going.end.value // 1_000_000) == (now, now + 120_000)
+        assert (going.symbols, going.shift) == (("BTCUSDC",), pd.Timedelta(now, unit="ms"))
+        track = going.source.tracks[1]
+        assert [track.at(now + ms) for ms in (0, 20_000, 40_000, 59_999)] == [600_000, 599_990, 600_010, 600_005]
+        assert [track.at(now + ms) for ms in (60_000, 119_999, 999_999)] == [1, 1, 1]
+        with pytest.raises(InputError, match="XYZ is not a product of this venue, which lists BTCUSDC"):
+            replay(session, {"XYZ": table})

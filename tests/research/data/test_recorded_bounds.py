@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.research.data.test_store import BEGIN_MS, Source, at, trade
+from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
 from toolkit import extras
 from toolkit.errors import InputError, MissingPackage, StoredFileError
 from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns
 from toolkit.research.data.events import Events, holds_events, read_events
 from toolkit.research.data.loading import load
-from toolkit.research.data.recorder import record
+from toolkit.research.data.recorder import Recorder, record
 from toolkit.research.data.recording import Recording
 from toolkit.research.data.recording_store import JOURNAL, Store, parts_of
 
@@ -281,3 +281,31 @@ def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(
             use()
     assert session.stream.asked == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("speed", "kind", "expected"), [
+    (60, "snapshot", [950, 950]), (60, "incremental", [900, 950]), (1, "snapshot", [1_000, 1_000]),
+])  # fmt: skip
+def test_a_snapshot_was_received_with_its_newest_row_where_time_is_fast(
+    speed: int, kind: str, expected: list[int], tmp_path: Path
+) -> None:
+    clock: Any = SimpleNamespace(speed=speed, now_ms=lambda: BEGIN_MS + 1_000)
+    source: Any = Source()
+    recorder = Recorder(Store(tmp_path), [source], clock)
+    recorder.follow("trades", source, "BTC")
+    source.says(update([trade(1, 900), trade(2, 950)], kind))
+    recorder.close()
+    assert received(tmp_path, "trades") == expected
+
+
+def test_only_the_parts_of_the_days_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    store, day = Store(tmp_path), 86_400_000
+    store.append("trades", "BTC", [trade(number, number * day) for number in range(3)], at(0), "incremental", 1)
+    store.close()
+    first, _, last = parts_of(tmp_path, "*", "*")
+    for part in (first, last):
+        part.write_bytes(b"damaged")
+    assert Recording(tmp_path).frame("trades", start=at(day), end=at(2 * day))["price"].tolist() == [1.0]
+    for start, end in ((day - 1, 2 * day), (day, 2 * day + 1)):
+        with pytest.raises(StoredFileError, match="it is damaged"):
+            Recording(tmp_path).frame("trades", start=at(start), end=at(end))

@@ -248,3 +248,50 @@ def test_where_time_is_fast_a_row_was_received_when_it_was_published(tmp_path: P
         rows = rows[rows["kind"] == "incremental"]  # a snapshot repeats what is older
         assert len(rows) >= 4
         assert (rows["received"] - rows["time"]).max() == pd.Timedelta(0)
+
+
+def test_best_prices_come_back_as_they_were(session: toolkit.Session, tmp_path: Path) -> None:
+    seen: list[tuple[float, float]] = []
+    with record(session, tmp_path, "BTCUSDC", channels=["order_book"], depth=5) as recorder:
+        book = session.stream.order_book("BTCUSDC", 5)
+
+        def look() -> None:
+            top = (float(book.best_bid or 0), float(book.best_ask or 0))
+            if not seen or seen[-1] != top:
+                seen.append(top)
+
+        look()
+        book.on_update(lambda update: look())
+        advance(session)
+        recorder.flush()
+        tops = recorder.recording.tops("BTCUSDC")
+    changed = tops[(tops[["bid", "ask"]] != tops[["bid", "ask"]].shift()).any(axis=1)]
+    assert list(zip(changed["bid"], changed["ask"], strict=True)) == seen
+    assert (tops["mid"] == (tops["bid"] + tops["ask"]) / 2).all()
+    assert tops["time"].is_monotonic_increasing
+
+
+def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolkit.Session, tmp_path: Path) -> None:
+    start = pd.Timestamp(venue_of(session).host.now_ms(), unit="ms", tz="UTC")
+    with (
+        record(session, tmp_path / "candles", "BTCUSDC", channels=["candles"]),
+        record(session, tmp_path / "trades", "BTCUSDC", channels=["trades"]),
+    ):
+        advance(session, 60)
+    wanted = session.klines("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
+    for name in ("candles", "trades"):
+        bars = Recording(tmp_path / name).bars("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
+        assert bars["time"].tolist() == wanted.index.tolist()
+        for column in ("open", "high", "low", "close", "volume"):
+            assert bars[column].tolist() == pytest.approx(wanted[column].tolist()), (name, column)
+
+
+def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: Path) -> None:
+    for _ in range(3):
+        with record(session, tmp_path, "BTCUSDC", channels=["trades"]):
+            advance(session, 15)
+        advance(session, 3)
+    with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
+        pass
+    done = venue_of(session).host.core.state.history.trades[1]
+    assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]

@@ -224,10 +224,10 @@ def test_rows_are_kept_by_symbol_and_take_the_time_of_their_update(recording: An
     assert found.frame("positions")["sequence"].tolist() == [4, 4, 4]
 
 
-def test_the_states_of_a_subscription_are_rows_too(recording: Any) -> None:
+@pytest.mark.parametrize(("channel", "product", "folder"), [("trades", "BTC", "BTC"), ("account", "", "all")])
+def test_the_states_of_a_subscription_are_rows_too(recording: Any, channel: str, product: str, folder: str) -> None:
     recorder, source = recording.recorder, recording.source
-    recorder.follow("trades", source, "BTC")
-    recorder.follow("account", source, "")
+    recorder.follow(channel, source, product)
     source.state, source.reason, source.sequence = "stale", "no message for 9 s", 11
     source.says_state(source)
     recorder.flush()
@@ -235,7 +235,7 @@ def test_the_states_of_a_subscription_are_rows_too(recording: Any) -> None:
     shown = Recording(recording.path).frame("status")[columns].to_numpy().tolist()
     assert shown == [["trades BTC", "stale", "no message for 9 s", 11, "state"]]
     assert recorder.resumed is None
-    assert received(recording.path, "status", "all") == [1_000]
+    assert received(recording.path, "status", folder) == [1_000]
 
 
 @pytest.mark.parametrize("repeated", [0, 1, 3])

@@ -19,10 +19,11 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.limits import Limits
 from toolkit.orders import Bracket
 from toolkit.research import paper
+from toolkit.research.account_data import FundingRates, OrderHandle
 from toolkit.research.context import Kept
 from toolkit.research.live_trading.limits import check_run
 from toolkit.research.live_trading.run_journal import Line, OwnFill, RunJournal, RunName
-from toolkit.research.live_trading.run_state import RunState
+from toolkit.research.live_trading.run_state import RunState, order_table
 from toolkit.research.live_trading.runner import Runner
 from toolkit.venue.local import LocalVenue
 
@@ -260,3 +261,83 @@ def test_paper_runs_an_hour_on_a_venue_of_its_own_by_default() -> None:
     assert run.equity.index[-1] - run.equity.index[0] == pd.Timedelta("1h")
     assert run.settings["mode"] == "paper"
     assert run.settings["interval"] == "1m"
+
+
+def test_the_state_begins_with_the_position_and_nothing_of_what_was_before(session: Any) -> None:
+    session.buy(BTC, "0.01")
+    resting = session.buy(BTC, "0.01", "50000")
+    state = state_of(session)
+    state.begin()
+    assert (state.started_ms, state.answered_ms) == (FIRST_MS, FIRST_MS)
+    assert (state.books[BTC].longs, state.books[BTC].shorts, state.books[BTC].hedge) == (10, 0, False)
+    assert (state.books[ETH].longs, state.books[ETH].shorts) == (0, 0)
+    wallet = session.wallet_balances().iloc[0]
+    assert (state.equity, state.first_equity, state.balance) == (wallet["equity"], wallet["equity"], wallet["balance"])
+    assert {name: len(ids) for name, ids in state.earlier.items()} == {
+        "fills": 1, "funding_payments": 0, "orders": 1, "ledger": len(session.info.ledger(start=FIRST)),
+    }  # fmt: skip
+    session.cancel(resting.order_id, symbol=BTC)
+    state.read_orders()
+    assert (len(state.new_fills), state.fees, state.books[BTC].net) == (0, 0.0, 10)
+
+
+@pytest.mark.parametrize(("side", "sign"), [("BUY", 1), ("SELL", -1)])
+def test_market_orders_without_an_end_are_underway(session: Any, side: str, sign: int) -> None:
+    ctx = context_of(session)
+    assert ctx.underway(BTC) == 0.0
+    made = [
+        (orders.order(BTC, side, "0.03"), "SENT", 0.01), (orders.order(BTC, side, "0.5"), "FILLED", 0.5),
+        (orders.order(BTC, side, "0.7", "60000"), "NEW", 0.0), (orders.order(ETH, side, "0.9"), "UNKNOWN", 0.0),
+        (orders.stop(BTC, side, "60000", "0.1"), "NEW", 0.0),
+    ]  # fmt: skip
+    for order, state, filled in made:
+        handle = OrderHandle(order)
+        handle.state, handle.filled = state, filled
+        ctx._state.placed.append(handle)
+    assert ctx.underway(BTC) == pytest.approx(sign * 0.02)
+    assert ctx.underway(ETH) == pytest.approx(sign * 0.9)
+    assert [handle.state for handle in ctx.orders()] == ["SENT", "NEW", "UNKNOWN", "NEW"]
+
+
+@pytest.mark.parametrize(("side", "sign"), [("buy", 1), ("sell", -1)])
+def test_positions_funding_and_margin_are_the_venues(session: Any, side: str, sign: int) -> None:
+    ctx = context_of(session)
+    assert (ctx.margin_ratio, ctx.fees) == (0.0, 0.0)
+    assert [ctx.price(symbol) for symbol in (BTC, ETH)] == pytest.approx([NAN, NAN], nan_ok=True)
+    assert len(ctx.positions()) == 0
+    getattr(ctx, side)(BTC, "0.01")
+    price = 60_010.0 if sign > 0 else 59_990.0
+    row = session.positions().loc[BTC]
+    shown = ctx.positions()
+    assert shown.index.tolist() == [BTC]
+    values = [sign * 0.01, price, row["mark_price"], row["unrealized_pnl"], sign * 0.01 * row["mark_price"]]
+    assert shown.columns.tolist() == ["quantity", "entry_price", "price", "unrealized", "notional"]
+    assert shown.iloc[0].tolist() == pytest.approx(values)
+    assert (ctx.position(BTC), ctx.legs(BTC)) == (sign * 0.01, (0.01, 0.0) if sign > 0 else (0.0, -0.01))
+    assert ctx.fees == pytest.approx(0.01 * price * 0.0006)
+    ctx._state.read_wallet()
+    assert ctx.margin_ratio == pytest.approx(0.0125 * 0.01 * row["mark_price"] / ctx.equity)
+    rates = session.funding_rates().loc[BTC]
+    expected = FundingRates(float(rates["last_funding_rate"]), float(rates["funding_rate"]), FIRST_MS + 235 * MINUTE_MS)
+    found = ctx.funding(BTC)
+    assert found.next_time == expected.next_time
+    assert (found.rate, found.predicted) == pytest.approx((expected.rate, expected.predicted), nan_ok=True)
+
+
+def test_a_table_of_orders_has_its_times_by_event_and_its_prices_without_zeros() -> None:
+    times = [FIRST + pd.Timedelta(minutes=at) for at in range(4)]
+    table = pd.DataFrame(
+        {
+            "order_id": [9, 4, 6], "symbol": [BTC, BTC, ETH], "side": ["BUY", "SELL", "BUY"], "type": "LIMIT",
+            "tif": "GTC", "price": [0.0, 60_000.0, 3_000.0], "trigger_price": [59_000.0, 0.0, 0.0],
+            "quantity": 1.0, "filled": [0.0, 1.0, 0.5], "status": ["CANCELED", "FILLED", "NEW"],
+            "created": [pd.NaT, times[1], pd.NaT], "time": [times[3], times[2], times[2]],
+        }
+    )  # fmt: skip
+    made = order_table(table, pd.Series({9: times[0], 4: times[0]}), {4: "why", 8: "other"})
+    assert made["order_id"].tolist() == [4, 6, 9]
+    assert made["time"].tolist() == [times[1], times[2], times[0]]
+    assert made["updated"].tolist() == [times[2], times[2], times[3]]
+    assert made["reason"].tolist() == ["why", "", ""]
+    assert made["price"].fillna(-1).tolist() == [60_000.0, 3_000.0, -1]
+    assert made["trigger_price"].fillna(-1).tolist() == [-1, -1, 59_000.0]

@@ -439,6 +439,20 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
     assert len(run.orders) == 0
 
 
+@pytest.mark.parametrize(("most", "kinds"), [(501, ["END"]), (499, ["LIMIT"])])
+def test_without_a_price_an_order_is_limited_by_its_own(
+    session: Any, monkeypatch: pytest.MonkeyPatch, most: int, kinds: list[str]
+) -> None:
+    class Eager(Strategy):
+        def on_start(self, ctx: Context) -> None:
+            ctx.buy(BTC, "0.01", "50000")
+
+    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
+    run: Any = live(Eager(), session, [BTC], duration="1m", limits=Limits(max_notional=most))
+    assert run.events["kind"].tolist() == kinds
+    assert run.orders["price"].tolist() == [50_000.0] * (kinds == ["END"])
+
+
 @pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
 def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> None:
     seen: list[str] = []
@@ -543,3 +557,17 @@ def test_the_take_profit_of_a_bracket_can_rest_as_a_maker(session: Any, way: int
     live(strategy, session, [BTC], duration="10m", limits=Limits())
     assert seen[0] != (closes, "TAKER")
     assert set(seen[1:]) == {(closes, "MAKER")}
+
+
+def test_orders_that_are_refused_come_back(session: Any) -> None:
+    seen: list[OrderHandle] = []
+    script = {
+        0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
+        1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
+        2: lambda ctx: seen.append(ctx.buy(BTC, "10")),
+    }
+    run = ask(script, session)
+    assert [placed.state for placed in seen] == ["REJECTED"] * 3
+    for placed, part in zip(seen, ("stepSize", "no long position", "initial margin"), strict=True):
+        assert part in placed.reason
+    assert run.events["kind"].tolist().count("REJECTED") == 3

@@ -313,3 +313,103 @@ def test_timers_that_are_missed_are_one_and_the_next_keeps_their_beat(
     runner._timer_due_ms = FIRST_MS
     runner._tick()
     assert len(calls) == called
+
+
+@pytest.mark.parametrize(
+    ("options", "age_ms"),
+    [
+        ({}, 63_000), ({"interval": "1h"}, 3_603_000), ({"step": "7m"}, 423_000), ({"poll": "5m"}, 303_000),
+        ({"poll": "2m", "max_bar_age": "1ms"}, 1),
+    ],
+)  # fmt: skip
+def test_a_bar_is_old_three_seconds_after_the_longest_of_interval_step_and_poll(
+    session: Any, options: dict[str, Any], age_ms: int
+) -> None:
+    seen: list[Any] = []
+    runner = runner_of(session, lambda ctx, bar: seen.append(runner.state.stale), **options)
+    runner.state.trading = True
+    length = runner.interval_ms
+    for late in (age_ms, age_ms + 1):
+        bar = module.Bar(BTC, FIRST_MS - late - length, FIRST_MS - late, 1.0, 1.0, 1.0, 1.0, 0.0)
+        runner._read_bars.append((bar.closed, 0, bar))
+        runner._deliver_bars()
+        assert runner.state.stale is False
+    assert seen == [False, True]
+    runner.state.trading = False  # while warming up all bars are old, and nothing is sent anyway
+    runner._read_bars.append((bar.closed, 0, bar))
+    runner._deliver_bars()
+    assert seen[2] is False
+
+
+@pytest.mark.parametrize(
+    ("step", "until", "due", "reached", "polls"),
+    [
+        (None, None, NEVER, 30_000, True), ("20s", None, NEVER, 10_000, True), ("7m", None, NEVER, 90_000, True),
+        (None, 10_000, NEVER, 10_000, True), (None, 90_000, NEVER, 30_000, True), (None, None, 12_000.5, 12_001, False),
+        (None, None, 30_000, 30_000, True), (None, 10_000, 10_001, 10_000, True), (None, None, 0, 0, False),
+    ],
+)  # fmt: skip
+def test_a_manual_clock_is_set_to_the_next_step_the_end_or_the_timer(
+    session: Any, step: str | None, until: int | None, due: float, reached: int, polls: bool
+) -> None:
+    """Times are ms after the start; steps are counted from 1970 on."""
+    runner = runner_of(session, step=step)
+    runner._timer_due_ms = FIRST_MS + due
+    assert runner._wait(None if until is None else FIRST_MS + until) is polls
+    assert runner.state.now() == FIRST_MS + reached
+
+
+LISTED = {BTC: {0: 60_000.0, 2: 60_010.0}, ETH: {0: 3_000.0, 1: 3_001.0, 2: 3_002.0}}
+"""Closes of the bars that a venue lists, by minute."""
+
+
+@pytest.mark.parametrize(
+    ("manual", "late_ms", "btc"),
+    [(True, 0, [60_000, 60_000, 60_010, 60_010]), (False, 2_999, [60_000, 60_000, 60_010]),
+     (False, 3_000, [60_000, 60_000, 60_010, 60_010])],
+)  # fmt: skip
+def test_bars_come_by_time_then_in_the_order_of_the_symbols_and_quiet_ones_are_flat(
+    session: Any, manual: bool, late_ms: int, btc: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Any] = []
+
+    class Listening(Strategy):
+        def on_bar(self, ctx: Any, bar: Any) -> None:
+            said.append((bar.symbol, (bar.time - EDGE_MS) // MINUTE_MS, bar.close, bar.volume))
+            assert (bar.open, bar.high, bar.low) == (bar.close,) * 3
+            assert bar.closed == bar.time + MINUTE_MS
+            assert ctx.now == bar.closed
+            for symbol in (ETH, BTC):  # those of the same instant are known, none of a later one is
+                assert ctx.history[symbol].frame().index[-1].value // 1_000_000 <= bar.time
+
+        def on_bars(self, ctx: Any, bars: Any) -> None:
+            said.append([(symbol, each.close) for symbol, each in bars.items()])
+
+    runner = runner_of(session, Listening(), symbols=[ETH, BTC])
+    runner._manual_clock = manual
+    end = EDGE_MS + 4 * MINUTE_MS
+    state = runner.state
+    monkeypatch.setattr(state, "now", lambda: end + late_ms)
+
+    def read(symbol: str, start: int, until: int) -> dict[int, tuple[float, ...]]:
+        assert until == end
+        assert start == state.next_open_ms[symbol]
+        return {EDGE_MS + at * MINUTE_MS: (close,) * 4 + (1.0,) for at, close in LISTED[symbol].items()}
+
+    monkeypatch.setattr(state, "read_candles", read)
+    state.next_open_ms = {ETH: EDGE_MS, BTC: EDGE_MS}
+    runner._query_bars(end + 59_999)
+    eth = [3_000.0, 3_001.0, 3_002.0, 3_002.0][: len(btc)]
+    expected: list[Any] = []
+    for at, closes in enumerate(zip(eth, btc, strict=True)):
+        for symbol, close in zip((ETH, BTC), closes, strict=True):
+            expected.append((symbol, at, close, float(at in LISTED[symbol])))
+        expected.append([(ETH, closes[0]), (BTC, closes[1])])
+    assert said == expected
+    assert state.next_open_ms == dict.fromkeys((ETH, BTC), EDGE_MS + len(btc) * MINUTE_MS)
+    assert state.prices == {ETH: eth[-1], BTC: btc[-1]}
+    said.clear()
+    if len(btc) == 4:
+        monkeypatch.setattr(state, "read_candles", lambda *_: pytest.fail("nothing is new"))
+        runner._query_bars(end)
+        assert said == []

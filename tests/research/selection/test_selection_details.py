@@ -20,7 +20,7 @@ from tests.research.markets import Wandering, walk
 from toolkit.errors import InputError, ToolkitError
 from toolkit.research import Results, optimise, sweep, trials, vectorised, walk_forward
 from toolkit.research.selection import forward, optimising, points, sweeps
-from toolkit.research.selection.fingerprints import code_of
+from toolkit.research.selection.fingerprints import code_of, fingerprint
 from toolkit.research.selection.optimising import score
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False}
@@ -384,3 +384,51 @@ def test_a_sweep_counts_its_points_and_keeps_their_seconds_and_tracebacks(tmp_pa
     assert sweeps.combinations_of([{"b": 1}, {"c": 2}]) == [{"b": 1}, {"c": 2}]
     trials.clear()
     assert forward.SEARCH == ("maximise", "constraints", "method", "points", "seed", "workers", "client")
+
+
+def test_a_summary_holds_the_best_point_its_counts_and_its_luck() -> None:
+    def held(data: Any, size: float) -> Results:
+        if size > 1:
+            raise ValueError("large")
+        return vectorised(data, np.full(len(data), size), funding=None)
+
+    trials.clear()
+    found = optimise(held, {"size": [0.01, -0.02, 0.03, 2.0]}, walk(3, 60), **QUIET)
+    table = found.summary()
+    head = {"size": found.best["size"], "score": np.nanmax(found.scores), "points": 4, "failed": 1, "pbo": found.pbo}
+    assert table[list(head)].to_dict() == head
+    assert list(table.index)[: len(head)] == list(head)
+    pd.testing.assert_series_equal(table.iloc[5:], found.run.luck().astype("object"), check_names=False)
+    assert table["sharpe_low"] < found.summary(confidence=0.5)["sharpe_low"]
+    assert (table.name, table["trials"]) == ("best sharpe", 3)
+    assert found.returns.shape == (60, 3)
+    trials.clear()
+
+
+def test_fingerprints_differ_with_values_names_and_times() -> None:
+    table = walk(1, 5)
+    assert (
+        len({fingerprint(each) for each in (table, table + 1, table.rename(columns={"low": "l"}), table[1:], None)})
+        == 5
+    )
+    assert fingerprint(None) == ""
+    assert fingerprint({"a": None, "b": table}) == f"a:,b:{fingerprint(table)}"
+    assert fingerprint(table["low"]) != fingerprint(table["high"])
+    assert fingerprint(table) == fingerprint(table.copy())
+    assert fingerprint(np.array([1, 2])) != fingerprint(np.array([1, 3]))
+    assert len(fingerprint(table)) == len(fingerprint([1])) == len(code_of(max_of)) == 32
+
+
+def test_a_point_is_another_with_other_parameters_seeds_data_or_options() -> None:
+    def key(data: Any = None, seeds: Any = None, option: int = 0, task: Any = max_of, **params: Any) -> str:
+        [point] = sweeps.make_points(task, [params], data, seeds, {"option": option})
+        return str(point.key)
+
+    one = key(a=1)
+    assert key(a=1) == one, "a point of the same name is run once"
+    assert key(a=1, b=2) == key(b=2, a=1)
+    values: list[Any] = [2, 1.0, "1", [1], (1,), None, {"b": 1}, np.array([1]), np.array([2]), [np.array([1])], max_of]
+    others = [key(a=value) for value in values]
+    others += [key(b=1), key(a=1, seeds=[1]), key(a=1, seeds=[2]), key(walk(1, 5), a=1), key(walk(2, 5), a=1)]
+    others += [key(a=1, option=1), key(a=1, task=min)]
+    assert len({one, *others}) == 1 + len(others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import signal
@@ -397,3 +398,23 @@ def test_an_interrupt_ends_the_workers_in_the_middle_of_their_points(tmp_path: P
         assert "KeyboardInterrupt\n0 of 4 points are done." in process.communicate(timeout=30)[1]
     assert len(workers) == 2
     assert psutil.wait_procs(workers, timeout=20)[1] == []
+
+
+def test_values_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
+    def rich(a: int) -> dict[str, Any]:
+        return {
+            "when": pd.Timestamp("2026-01-01", tz="UTC"),
+            "span": pd.Timedelta("3h"),
+            "inf": float("inf"),
+            "third": 1 / 3,
+            "curve": np.array([0.5, math.nan, -math.inf]),
+        }
+
+    for _ in range(2):  # once from the task, and once from the file
+        table = sweep(rich, {"a": [1]}, workers=0, results=tmp_path / "s.jsonl", progress=False)
+    row = table.iloc[0]
+    np.testing.assert_array_equal(row["curve"], [0.5, math.nan, -math.inf])
+    assert row["when"] == pd.Timestamp("2026-01-01", tz="UTC")
+    assert row["span"] == pd.Timedelta("3h")
+    assert row["inf"] == float("inf")
+    assert row["third"] == 1 / 3
