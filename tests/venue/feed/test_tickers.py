@@ -89,6 +89,13 @@ def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: L
     assert Decimal(shown["realisedPnl"]) == total
 
 
+def test_the_last_rate_is_that_of_the_latest_settlement(venue: LocalVenue) -> None:
+    assert ticker(venue)["lfr"] == "0"
+    venue.advance("8h")
+    settled = venue.host.core.state.history.funding_rates[1][-1].rate
+    assert Decimal(ticker(venue)["lfr"]) == Decimal(settled).scaleb(-8) > 0
+
+
 def test_open_interest_that_goes_without_a_trade_is_told(venue: LocalVenue) -> None:
     """The legs of a hedge are closed against each other; nothing else happens in their product."""
     alice, bob = Trader(venue, 0), Trader(venue, 1)
