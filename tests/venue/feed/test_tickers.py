@@ -81,19 +81,14 @@ def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: L
     paid = venue.host.core.state.history.funding_payments.of(alice.address)
     assert paid
     assert sum(one.amount for one in paid) < 0
+    settled = venue.host.core.state.history.funding_rates[1][-1].rate
+    assert Decimal(ticker(venue)["lfr"]) == Decimal(settled).scaleb(-8) > 0
     alice.place("SELL", "63200", "0.1")
     (closed,) = venue.host.core.state.history.closed_positions.of(alice.address)
     shown = closed_record(venue.host.core, closed)
     assert Decimal(shown["fundingFees"]) == sum(Decimal(one.amount) for one in paid) / 10**6 < 0
     total = Decimal(shown["closedPnl"]) - Decimal(shown["tradingFees"]) + Decimal(shown["fundingFees"])
     assert Decimal(shown["realisedPnl"]) == total
-
-
-def test_the_last_rate_is_that_of_the_latest_settlement(venue: LocalVenue) -> None:
-    assert ticker(venue)["lfr"] == "0"
-    venue.advance("8h")
-    settled = venue.host.core.state.history.funding_rates[1][-1].rate
-    assert Decimal(ticker(venue)["lfr"]) == Decimal(settled).scaleb(-8) > 0
 
 
 def test_open_interest_that_goes_without_a_trade_is_told(venue: LocalVenue) -> None:
