@@ -135,6 +135,33 @@ def test_processes_run_when_due_in_order(monkeypatch: pytest.MonkeyPatch) -> Non
     assert core.state.time == 45, "time never runs backwards"
 
 
+def test_blocks_hold_their_transactions(core: Core) -> None:
+    for nonce in (1, 2):
+        submit(core, nonce)
+    core.apply(Advance(GENESIS_TIME + 2500))
+    submit(core, 3)
+    core.apply(Advance(GENESIS_TIME + 10_000))
+    blocks = core.state.history.blocks
+    assert [(block.height, block.count, block.first) for block in blocks] == [(1, 2, 0), (3, 1, 2)]
+    assert core.height == 11
+    assert len({block.hash for block in blocks}) == 2
+
+
+def test_a_block_is_complete_when_its_second_is_over_and_says_when_that_was(core: Core) -> None:
+    core.events.clear()
+    submit(core, 1)
+    core.apply(Advance(GENESIS_TIME + 999))
+    assert not core.state.history.blocks
+    assert not [event for event in core.events if isinstance(event, BlockDone)]
+    core.apply(Advance(GENESIS_TIME + 1_000))
+    core.apply(Advance(GENESIS_TIME + 5_500))
+    assert [(block.height, block.time, block.count) for block in core.state.history.blocks] == [
+        (1, GENESIS_TIME + 1_000, 1)
+    ]
+    done = [(event.height, event.time, event.count) for event in core.events if isinstance(event, BlockDone)]
+    assert done == [(1, GENESIS_TIME + 1_000, 1), (5, GENESIS_TIME + 5_000, 0)]
+
+
 def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_format, "RECORDS", 7)
     monkeypatch.setattr(dump_format, "WHOLE", 1)
@@ -210,6 +237,22 @@ def test_a_block_is_announced_once_at_its_end_with_its_number_of_transactions(co
     assert [(one.height, one.first, one.count) for one in core.state.history.blocks] == [(1, 0, 2)]
 
 
+@pytest.mark.parametrize("answers", [(True, False), (False, True), (True, True)])
+def test_hooks_run_again_while_one_of_them_trades(core: Core, answers: tuple[bool, ...]) -> None:
+    runs: list[int] = []
+
+    def hook(at: int) -> Any:
+        def rule(core: Core) -> bool:
+            runs.append(at)
+            return answers[at] and runs.count(at) < 3
+
+        return str(at), rule
+
+    core.post_command_hooks = [hook(0), hook(1)]
+    core.run_hooks()
+    assert runs == [0, 1] * 3
+
+
 def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(core: Core) -> None:
         raise KeyError("x")
@@ -222,12 +265,65 @@ def test_hooks_follow_a_rule_that_failed_half_way(core: Core, monkeypatch: pytes
     assert runs == [1]
 
 
+@pytest.mark.parametrize(("due", "name", "time", "then"), [(None, "x", 5, 5), (7, "x", 5, 5), (5, "x", 7, 5)])
+def test_a_process_is_woken_at_the_earlier_time(core: Core, due: int | None, name: str, time: int, then: int) -> None:
+    if due is not None:
+        core.state.schedule[name] = due
+    core.wake(name, time)
+    assert core.state.schedule[name] == then
+
+
 def test_a_vault_is_entered_only_for_a_request_that_names_one(core: Core) -> None:
     assert submit(core, 1).code == 0
     answer = submit(core, 2, vault="0xdd")
     assert (answer.code, answer.message) == (40230, "there is no vault 0xdd")
 
 
+def test_an_action_without_a_signed_nonce_uses_it_only_when_it_succeeds(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.venue.engine.core.UNSIGNED_NONCES", frozenset({"echo"}))
+    assert submit(core, 1, no=True).code == 40230
+    assert ALICE not in core.state.nonces
+    assert submit(core, 1).code == 0
+    assert core.state.nonces[ALICE].used == [1]
+    assert submit(core, 1).code == 40207
+
+
 def test_a_refused_action_uses_its_signed_nonce(core: Core) -> None:
     assert submit(core, 1, no=True).code == 40230
     assert submit(core, 1).code == 40207
+
+
+def test_delayed_actions_are_executed_in_their_turn_with_what_they_were_sent_with(core: Core) -> None:
+    core.state.settings["settleDelay"] = 1_000
+    sent = []
+    for nonce in (1, 2):
+        answer = submit(core, nonce, digest=bytes([nonce]), no=nonce == 2)
+        assert answer.code == 0
+        assert answer.data is not None
+        assert answer.data["txCode"] == 0
+        sent.append((answer.data["txHash"], core.state.time + 1_000))
+        core.apply(Advance(core.state.time + 100))
+    assert core.state.history.transactions.records == []
+    core.apply(Advance(sent[0][1]))
+    assert [one.nonce for one in core.state.history.transactions.records] == [1]
+    core.apply(Advance(sent[1][1] + 500))
+    done = core.state.history.transactions.records
+    assert [(one.hash, one.time) for one in done] == sent
+    assert [(one.nonce, one.signer, one.address, one.action, one.code) for one in done] == [
+        (1, ALICE, ALICE, "echo", 0),
+        (2, ALICE, ALICE, "echo", 7),
+    ]
+    assert core.state.unsettled == []
+
+
+def test_an_outcome_of_a_rule_is_answered_as_it_is(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        registry.HANDLERS, "echo", lambda core, context, action: Outcome(40230, "partly", {"x": 1}, 207)
+    )
+    answer = submit(core, 1)
+    [record] = core.state.history.transactions.records
+    assert (record.code, record.message) == (40230, "partly")
+    assert (answer.code, answer.message, answer.status) == (40230, "partly", 207)
+    assert answer.data == {"txHash": record.hash, "txCode": 40230, "txMsg": "partly", "x": 1}

@@ -71,6 +71,22 @@ def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalV
     assert data["book"] == {"bids": [["62000.0", "0.500"]], "asks": []}
 
 
+def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
+    reader = Reader(venue.host.feed)
+    first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
+    order = alice.place("BUY", "62000", "0.5")
+    alice.place("BUY", "62000", "0.25")
+    alice.cancel(order)
+    messages = reader.take()
+    assert [one["data"]["sequence"] for one in messages] == [first + 1, first + 2, first + 3]
+    assert [one["data"]["book"]["bids"] for one in messages] == [
+        [["62000.0", "0.500"]],
+        [["62000.0", "0.750"]],
+        [["62000.0", "0.250"]],
+    ]
+    assert {one["data"]["type"] for one in messages} == {"incremental"}
+
+
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
@@ -79,6 +95,22 @@ def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> 
     assert reader.take() == [{"method": "unsubscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}]
     alice.place("BUY", "62001", "0.5")
     assert reader.take() == []
+
+
+def test_each_complete_block_is_told_once_whether_it_has_transactions_or_not(venue: LocalVenue) -> None:
+    reader = Reader(venue.host.feed)
+    assert len(reader.subscribe(type="block")) == 1, "no block is complete yet"
+
+    def blocks_after(span: str) -> list[tuple[int, int]]:
+        venue.advance(span)
+        return [(one["data"]["blockHeight"], one["data"]["txCount"]) for one in reader.take()]
+
+    assert blocks_after("1s") == [(1, 0)]
+    alice = Trader(venue, 0)
+    alice.place("BUY", "62000", "0.5")
+    assert blocks_after("1s") == [(2, 2)], "her agent's approval and the order"
+    assert blocks_after("500ms") == []
+    assert blocks_after("500ms") == [(3, 0)]
 
 
 def test_ping_is_answered(venue: LocalVenue) -> None:
@@ -136,6 +168,7 @@ def test_a_subject_that_fails_disconnects_its_readers_but_not_the_command(
 
 def test_an_address_has_ten_connections(venue: LocalVenue) -> None:
     readers = [Reader(venue.host.feed) for _ in range(10)]
+    assert not any(reader.connection.closed for reader in readers)
     refused = Reader(venue.host.feed)
     assert refused.connection.closed
     assert refused.connection.close_code == 1008
@@ -274,6 +307,14 @@ def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice:
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
         venue.host.feed.faults.add("melt")
+
+
+def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:
+    one, other = Reader(venue.host.feed, "10.0.0.1"), Reader(venue.host.feed, "10.0.0.2")
+    assert venue.host.feed.faults.cut(peer="10.0.0.1") == 1
+    assert (one.connection.closed, other.connection.closed) == (True, False)
+    venue.host.feed.close()
+    assert other.connection.reason == "the venue is shutting down"
 
 
 def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequence(

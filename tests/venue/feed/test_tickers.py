@@ -81,6 +81,8 @@ def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: L
     paid = venue.host.core.state.history.funding_payments.of(alice.address)
     assert paid
     assert sum(one.amount for one in paid) < 0
+    settled = venue.host.core.state.history.funding_rates[1][-1].rate
+    assert Decimal(ticker(venue)["lfr"]) == Decimal(settled).scaleb(-8) > 0
     alice.place("SELL", "63200", "0.1")
     (closed,) = venue.host.core.state.history.closed_positions.of(alice.address)
     shown = closed_record(venue.host.core, closed)

@@ -7,15 +7,53 @@ from typing import Any
 
 import pytest
 
-from tests.venue.play import BTC, ETH, Play
+from tests.venue.play import BTC, ETH, MICRO, Play
 from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER
 from toolkit.errors import InputError
 from toolkit.venue.lab.control import LARGEST_BALANCE, funding, what_if
+from toolkit.venue.local import LocalVenue
 
 __all__ = ["venue"]
 
 D = Decimal
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_what_if_shows_an_account_at_the_mark_and_at_another_one(side: int, isolated: bool) -> None:
+    """1 BTC at 60,000 with 20x, and 36 of fees: a shock of 5 % against it takes all of its initial margin."""
+    play = Play()
+    play.oracle(60_000)
+    play.fund(4_036, "ann")
+    play.fund(1_000_000, "bob")
+    if isolated:
+        play.isolated("ann")
+    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
+    if side < 0:
+        assert play.balance("ann") + play.position("ann").assigned == 4_030 * MICRO, "the maker pays 6 instead of 36"
+    free = play.balance("ann") / MICRO if isolated else 0
+    equity = (play.balance("ann") + play.position("ann").assigned) / MICRO
+    before = play.core.state.markets[BTC].mark
+    present, moved = what_if(play.core, play.address("ann"), BTC, D("-0.05") * side)
+    margin = 3_000.0 if isolated else equity
+    assert present["mark_price"] == 60_000
+    assert present["position"] == side
+    assert (present["unrealized_pnl"], present["equity"]) == (0, equity)
+    assert (present["initial_margin"], present["maintenance_margin"]) == (3_000, 750)
+    assert present["margin_ratio"] == pytest.approx(750 / margin, abs=1e-8)
+    assert present["liquidated"] is False
+    assert present["available"] == pytest.approx(free if isolated else equity - 3_000)
+    mark = 60_000 - side * 3_000
+    assert (moved["mark_price"], moved["unrealized_pnl"], moved["equity"]) == (mark, -3_000, equity - 3_000)
+    assert moved["maintenance_margin"] == pytest.approx(mark * 0.0125)
+    assert moved["liquidated"] is (isolated or equity - 3_000 <= mark * 0.0125)
+    assert moved["liquidation_price"] == pytest.approx(present["liquidation_price"], abs=0.11)
+    assert play.core.state.markets[BTC].mark == before
+    empty = what_if(play.core, play.address("nobody"), BTC, D("0.1"))
+    nothing = (0, 0, 0, False)
+    assert all((row["position"], row["equity"], row["available"], row["liquidated"]) == nothing for row in empty)
+    assert str(empty[0]["liquidation_price"]) == "nan"
 
 
 @pytest.mark.parametrize("shock", ["-1", "-1.5", "NaN", "Infinity"])
@@ -42,6 +80,66 @@ def test_initial_accounts_have_exact_balances_within_their_limits() -> None:
         with pytest.raises(InputError) as caught:
             funding(5, accounts, balance, mnemonic)
         assert caught.value.field == field
+
+
+class Asked:
+    """A venue that keeps what its controls ask for."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self.core, self.lock = venue.host.core, venue.host.lock
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def now_ms(self) -> int:
+        return 1_000
+
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
+        self.calls.append((name, args))
+        return {}
+
+
+@pytest.fixture
+def asked(venue: LocalVenue) -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
+    made = Asked(venue)
+    return type(venue.control)(made), made.calls  # type: ignore[arg-type]
+
+
+def test_the_defaults_of_controls_are_what_is_asked_for(asked: Any) -> None:
+    control, calls = asked
+    control.set_oracle("BTCUSDC", 5)
+    control.set_oracle("2", 5, hold=False)
+    control.script_oracle(1, {"1s": "5"})
+    control.script_oracle(1, [("1s", 5)], release=True)
+    control.add_liquidity(1, "BUY", 5, 1)
+    control.add_liquidity(1, "BUY", 5, 1, levels=3, gap="0.5")
+    control.market("calm")
+    control.market("stressed", "ETHUSDC", after="1s", lasting="2s")
+    control.limit("info", 3)
+    control.close_location()
+    control.open_recorded(["BTCUSDC", 2])
+    control.play_recorded(1, [[0, 1, 5, 5]])
+    control.copy_account("0x" + "1" * 40, 5, [])
+    assert calls == [
+        ("set_oracle", {"product": 1, "price": "5", "hold": True}),
+        ("set_oracle", {"product": 2, "price": "5", "hold": False}),
+        ("script_oracle", {"product": 1, "points": [[2_000, "5"]], "release": False}),
+        ("script_oracle", {"product": 1, "points": [[2_000, "5"]], "release": True}),
+        ("add_liquidity", {"product": 1, "side": "BUY", "price": "5", "quantity": "1", "levels": 1, "gap": ""}),
+        ("add_liquidity", {"product": 1, "side": "BUY", "price": "5", "quantity": "1", "levels": 3, "gap": "0.5"}),
+        ("market", {"regime": "calm", "product": 0, "after": 0, "lasting": 0}),
+        ("market", {"regime": "stressed", "product": 2, "after": 1_000, "lasting": 2_000}),
+        ("limit", {"action": "info", "count": 3, "span": 1_000}),
+        ("close_location", {"peer": ""}),
+        ("open_recorded", {"products": [1, 2], "queue": "risk-averse"}),
+        ("play_recorded", {"product": 1, "changes": [[0, 1, 5, 5]], "whole": False}),
+        ("copy_account", {"address": "0x" + "1" * 40, "balance": 5, "positions": [], "leverages": (), "hedge": False}),
+    ]
+    for wrong in ("DOGE", True, None):
+        with pytest.raises(InputError) as caught:
+            control.pause(wrong)
+        assert caught.value.field == "product"
+    with pytest.raises(InputError, match="points must be") as caught:
+        control.script_oracle(1, [5])
+    assert caught.value.rule == "pairs"
 
 
 @pytest.mark.parametrize("side", [1, -1])

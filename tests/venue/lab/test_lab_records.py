@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from tests.venue.play import MICRO
 from tests.venue.quiet import venue  # a fixture
+from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError
+from toolkit.protocol.hexbytes import to_checksummed
+from toolkit.venue.api.gateway import Answer
 from toolkit.venue.engine.commands import Control
+from toolkit.venue.lab.faults import Fault
 from toolkit.venue.lab.player import Player, fit_row, listed_symbol
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Genesis
 
 __all__ = ["venue"]
@@ -128,3 +135,162 @@ def test_a_product_gets_a_recordings_steps_only_where_its_own_are_coarser(
     whole: dict[str, Any] = {"tickSize": "100", "stepSize": "10"}
     fit_row(whole, D(100), D(10))
     assert (whole["pricePrecision"], whole["qtyPrecision"]) == (0, 0)
+
+
+@pytest.mark.parametrize("count", [1, 3, None])
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_fault_passes_so_many_matches_then_triggers_so_often(after: int, count: int | None) -> None:
+    fault = Fault("refuse", after=after, count=count)
+    found = [fault.triggers() for _ in range(8)]
+    hits = 8 - after if count is None else count
+    assert found == [False] * after + [True] * hits + [False] * (8 - after - hits)
+    assert (fault.struck, fault.done) == (hits, count is not None)
+    frozen = Fault("feed-freeze", count=1)
+    assert [frozen.triggers() for _ in range(3)] == [True] * 3
+    assert frozen.done is False, "it lasts until it is removed"
+
+
+def get(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "", peer: str = "peer") -> Answer:
+    return venue.host.gateway.handle("GET", path, query, b"", peer)
+
+
+@pytest.mark.parametrize(("delay", "seconds"), [("1ms", "1"), ("1s", "1"), ("1001ms", "2"), ("90s", "90")])
+def test_a_429_says_whole_seconds_that_are_never_too_early(venue: LocalVenue, delay: str, seconds: str) -> None:
+    venue.control.add_fault("status", status=429, delay=delay)
+    answer = get(venue)
+    assert (answer.status, answer.body, answer.broken) == (429, b"<html>scripted fault</html>", "")
+    assert (answer.headers["content-type"], answer.headers["retry-after"]) == ("text/html", seconds)
+    venue.control.add_fault("status-after", status=502)
+    answer = get(venue)
+    assert (answer.status, answer.headers["content-type"]) == (502, "text/html")
+    assert "retry-after" not in answer.headers
+
+
+def test_garbage_is_half_of_the_answer_and_a_late_answer_adds_its_delay(venue: LocalVenue) -> None:
+    whole = get(venue).body
+    venue.control.add_fault("garbage")
+    assert get(venue).body == whole[: len(whole) // 2]
+    for _ in range(2):
+        venue.control.add_fault("late-answer", delay="1500ms")
+    assert (get(venue).delay, get(venue).delay) == (3.0, 0.0)
+    venue.control.add_fault("code", path="/info/*", code=40220)
+    assert json.loads(get(venue).body)["message"] == "code 40220 (scripted fault)"
+
+
+def test_of_several_faults_before_a_command_the_first_that_was_added_applies_and_all_are_counted(
+    venue: LocalVenue,
+) -> None:
+    first = venue.control.add_fault("lose-request", count=2)
+    second = venue.control.add_fault("cut-request", count=2)
+    assert [get(venue).broken for _ in range(3)] == ["timeout", "timeout", ""]
+    assert (first.struck, second.struck) == (2, 2)
+    assert venue.host.faults.requests.active is False
+
+
+def test_late_requests_arrive_each_at_its_time_and_meet_no_other_fault(venue: LocalVenue) -> None:
+    def balance() -> int:
+        return venue.host.core.state.accounts[MASTER.address.lower()].balance // MICRO
+
+    signer, requests = Signer(MASTER), venue.host.faults.requests
+    for delay in ("10ms", "30ms", "20ms"):
+        venue.control.add_fault("late-request", action="withdraw", delay=delay)
+        signer.post(venue, {"type": "withdraw", "destination": OTHER.address, "amount": "10"})
+    assert requests.active
+    assert len(requests) == 0
+    found = []
+    for _ in range(4):
+        venue.advance("9ms")
+        found.append(balance())
+    assert found == [10_000, 9_990, 9_980, 9_970]
+    assert not requests.active
+
+
+def test_accounts_are_compared_in_lower_case_and_an_unknown_one_matches_nobody(venue: LocalVenue) -> None:
+    fault = venue.control.add_fault("refuse", account=to_checksummed(MASTER.address), count=None)
+    assert fault.account == MASTER.address.lower()
+    for name in ("userAddr", "userAddress", "user", "wallet"):
+        path = {"userAddress": "/info/vault/user-list", "user": "/info/explore/transaction/page",
+                "wallet": "/info/builder/agents"}.get(name, "/info/account/wallet")  # fmt: skip
+        assert get(venue, path, f"{name}={MASTER.address.upper().replace('0X', '0x')}").broken == "refused", name
+        assert get(venue, path, f"{name}={OTHER.address}").broken == "", name
+    assert get(venue).broken == ""
+
+
+def feed(venue: LocalVenue, peer: str = "one", **topic: Any) -> Any:
+    connection = venue.host.feed.open(peer)
+    connection.send(json.dumps({"method": "subscribe", "subscription": topic or {"type": "blockHeight"}}))
+    connection.drain()
+    return connection
+
+
+def texts(connection: Any) -> list[dict[str, Any]]:
+    return [json.loads(one) for one in connection.drain()]
+
+
+def test_feed_faults_of_one_peer_or_channel_leave_the_others_alone(venue: LocalVenue) -> None:
+    one, two = feed(venue), feed(venue, "two")
+    faults = venue.host.feed.faults
+    for kind, amount in (("drop", 0), ("duplicate", 2)):
+        faults.add(kind, peer="one")
+        venue.advance("1s")
+        assert (len(texts(one)), len(texts(two))) == (amount, 1)
+        faults.add(kind, channel="trades")
+        venue.advance("1s")
+        assert (len(texts(one)), len(texts(two))) == (1, 1)
+        faults.clear()
+    three = feed(venue, "three")
+    with venue.host.lock:
+        three.close_locked("slow", 1008)
+    assert faults.cut(peer="three") == 0, "it is closed, though its place is not given back yet"
+    assert faults.cut(peer="two") == 1
+    assert (one.closed, two.closed) == (False, True)
+    assert faults.cut() == 1
+    assert (one.closed, one.reason, faults.cut()) == (True, "cut (scripted fault)", 0)
+    with pytest.raises(InputError, match="fault 'refuse' is none of drop, duplicate, skip, freeze, cut") as caught:
+        faults.add("refuse")
+    assert caught.value.nearest == ("drop", "duplicate", "skip", "freeze", "cut")
+    made = faults.add("drop")
+    assert (made.kind, made.after, made.count, made.channel, made.peer) == ("feed-drop", 0, 1, "", "")
+
+
+def test_a_freeze_holds_all_messages_and_answers_until_the_last_one_is_lifted(venue: LocalVenue) -> None:
+    connection, other = feed(venue), feed(venue, "two")
+    faults = venue.host.feed.faults
+    whole, channel = faults.add("freeze", peer="one"), faults.add("freeze", channel="trades")
+    venue.advance("2s")
+    connection.send('{"method":"ping"}')
+    other.send('{"method":"ping"}')
+    assert texts(connection) == []
+    assert len(texts(other)) == 2
+    whole.remove()
+    assert texts(connection) == [], "another freeze is still there"
+    channel.remove()
+    held = texts(connection)
+    assert [one["channel"] for one in held] == ["blockHeight", "pong"]
+    late = faults.add("freeze", after=1)
+    connection.send('{"method":"ping"}')
+    assert len(texts(connection)) == 1, "it has not begun"
+    venue.advance("2s")
+    assert len(texts(connection)) == 1
+    connection.send('{"method":"ping"}')
+    assert texts(connection) == []
+    late.remove()
+    assert [one["channel"] for one in texts(connection)] == ["pong"]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [("refuse chance=1.1", "chance"), ("refuse chance=-0.1", "chance"), ("status status=199", "status"),
+     ("status status=600", "status"), ("refuse after=-1", "count"), ("refuse count=0", "count"),
+     ("feed-drop chance=0.5", "kind"), ("feed-drop path=/x", "kind"), ("feed-drop account=0x1", "kind"),
+     ("refuse count=", "fault"), ("refuse =5", "fault"), ("late-answer channel=trades", "channel")],
+)  # fmt: skip
+def test_a_wrong_fault_names_its_field_and_the_limits_themselves_pass(venue: LocalVenue, text: str, field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        venue.control.add_fault(text)
+    assert caught.value.field == field
+    for good in ("refuse chance=0", "refuse chance=1", "status status=200", "status status=599", "refuse count=1"):
+        assert venue.control.add_fault(good)
+    assert venue.control.add_fault("refuse count=all chance=0.5 status=502").count is None
+    with pytest.raises(InputError, match="'often' is no setting of a fault"):
+        venue.control.add_fault("refuse", often=1)

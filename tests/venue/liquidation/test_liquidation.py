@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from tests.venue.play import BTC, ETH, MICRO, Play
+from tests.venue.play import BTC, ETH, MICRO, SOL, Play
 from toolkit.venue.engine.commands import Control
 from toolkit.venue.engine.core import Core
+from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
 from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL, RATE
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
@@ -159,6 +160,23 @@ def test_up_to_exactly_100_000_usdc_go_in_one_piece(quantity: str, first: int, s
     assert steps(play, "ann")[0].quantity == first
 
 
+@pytest.mark.parametrize(("side", "falls"), [(1, (2_400, 2_550, 2_850)), (-1, (2_250, 2_430, 2_750))])
+def test_each_of_several_liquidations_goes_on_at_its_own_times(side: int, falls: tuple[int, ...]) -> None:
+    play = Play(lp_slice=0)
+    for more, name in ((1, "ann"), (2_000, "cyd"), (4_000, "dan")):
+        opened(play, side, quantity="10", name=name)
+        play.fund(more, name)
+    play.fund(5_000_000, "zoe")
+    play.placed("zoe", "BUY" if side > 0 else "SELL", "60", 60_000 - side * 2_990)
+    began = play.now
+    for late_ms, fall in zip((0, 5_000, 12_000), falls, strict=True):
+        play.advance(began + late_ms - play.now)
+        play.oracle(60_000 - side * fall)
+    play.advance(60_000)
+    times = {name: [step.time - began for step in steps(play, name)] for name in ("ann", "cyd", "dan")}
+    assert times == {"ann": [0, 30_000, 60_000], "cyd": [5_000, 35_000, 65_000], "dan": [12_000, 42_000]}
+
+
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("kind", ["market", "venue", "user"])
 def test_an_account_of_the_venues_own_is_never_liquidated(kind: str, side: int) -> None:
@@ -167,6 +185,25 @@ def test_an_account_of_the_venues_own_is_never_liquidated(kind: str, side: int) 
     play.account("ann").kind = kind
     play.oracle(60_000 - side * 10_000)
     assert bool(steps(play, "ann")) is (kind == "user")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("first", [BTC, ETH])
+def test_of_equally_large_positions_the_lower_product_code_goes_first(side: int, first: int) -> None:
+    """Whichever was opened first; it is a third one that has lost the margin."""
+    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "bob", "zoe")
+    play.oracle(150, SOL)
+    play.fund(6_900, "ann")
+    sizes = {BTC: ("1", 60_000), ETH: ("20", 3_000), SOL: ("100", 150)}
+    for code in (first, BTC + ETH - first, SOL):
+        quantity, price = sizes[code]
+        play.placed("bob", sell, quantity, price, code)
+        play.placed("ann", buy, quantity, price, code)
+    play.oracle(150 - side * 54, SOL)
+    assert steps(play, "ann")[0].product == BTC
 
 
 def test_an_account_under_liquidation_may_only_reduce() -> None:
@@ -186,6 +223,28 @@ def test_an_account_under_liquidation_may_only_reduce() -> None:
     assert len(steps(play, "ann")) == 1
     play.advance(1)
     assert len(steps(play, "ann")) == 2
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+def test_who_closes_between_two_slices_ends_the_liquidation_and_may_open_again(side: int, isolated: bool) -> None:
+    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
+    play.oracle(60_000)
+    play.fund(40_000, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    if isolated:
+        play.isolated("ann")
+    else:
+        assert play.withdraw("ann", "9640").code == 0
+    play.placed("bob", sell, "10", 60_000)
+    play.placed("ann", buy, "10", 60_000)
+    play.placed("zoe", buy, "20", 60_000 - side * 2_910)
+    play.oracle(60_000 - side * 2_900)
+    assert play.account("ann").status == LIQUIDATING
+    play.placed("ann", sell, "8", 60_000 - side * 2_910)
+    assert play.account("ann").status == NORMAL
+    assert not play.core.state.liquidations
+    play.placed("ann", buy, "0.002", 60_000 - side * 2_900)
 
 
 def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
@@ -296,6 +355,17 @@ def test_a_liquidation_waits_while_its_product_is_paused(play: Play) -> None:
     assert play.account("ann").status == NORMAL
 
 
+def test_what_is_not_paused_is_closed_meanwhile(play: Play) -> None:
+    play.oracle(2_500, ETH)
+    play.fund(70, "ann")
+    play.trade("ann", "bob", "0.4", 2_500, ETH)
+    play.control("pause", product=BTC)
+    play.oracle("57600")
+    assert [step.product for step in steps(play, "ann")] == [ETH]
+    play.control("calm")
+    assert [step.product for step in steps(play, "ann")] == [ETH, BTC]
+
+
 @pytest.mark.parametrize("side", [1, -1])
 def test_liquidation_begins_where_equity_meets_maintenance_margin_exactly(side: int) -> None:
     """Also when the mark comes there tick by tick, and in a copy made of a dump the tick before."""
@@ -343,6 +413,16 @@ def test_orders_that_a_liquidation_left_without_cover_are_cancelled() -> None:
     play.placed("zoe", "BUY", "1", 61_500)
     assert play.position("ann").short.size == 0
     assert BANKRUPTCY not in dict(play.kinds("ann"))
+
+
+def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
+    ann = play.account("ann")
+    ledger.deposit(play.core, ann, 50_000)
+    position = ann.positions[BTC]
+    group, long = MarginGroup(ann, 0), OpenLeg(position, 1, position.long)
+    assert group.bankruptcy_price(play.core, long) == 570_000
+    ledger.deposit(play.core, ann, 50_000)
+    assert group.bankruptcy_price(play.core, long) == 569_999
 
 
 def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(play: Play) -> None:

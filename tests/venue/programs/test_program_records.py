@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.venue.play import Play
+from tests.venue.play import BTC, MICRO, Play
 from toolkit.protocol.hexbytes import to_checksummed
 from toolkit.venue.engine.changes import UserNotice
 from toolkit.venue.engine.commands import SIGNATURE, Outcome, Submit, TxCode, WireError
-from toolkit.venue.model.constants import DAY
-from toolkit.venue.programs import builders, permissions
-from toolkit.venue.risk.ledger import LP_VAULT
+from toolkit.venue.model.constants import DAY, RATE
+from toolkit.venue.model.state import ReferredDay
+from toolkit.venue.programs import builders, permissions, referrals
+from toolkit.venue.risk.ledger import FEES, LP_VAULT, REFERRALS
 
 
 class Permitted(Play):
@@ -67,6 +68,39 @@ def reason(outcome: Outcome) -> int:
 @pytest.fixture
 def play() -> Permitted:
     return Permitted()
+
+
+def test_an_approval_its_replacement_and_its_revocation_are_whole_records_and_notices(play: Permitted) -> None:
+    begun, hashes = play.now, []
+    heights = []
+    for step in range(3):
+        check(play.approve("ann", ("a1", "a2", permissions.ZERO_ADDRESS)[step], seconds=(60, 0, 0)[step]))
+        hashes.append(play.core.state.history.transactions.records[-1].hash)
+        heights.append(play.core.height)
+        play.advance(1_000)
+    base = {"masterAddress": to_checksummed(play.address("ann")), "agentName": "bot", "permission": "TRADE"}
+    first = base | {
+        "id": 1, "agentAddress": to_checksummed(play.address("a1")), "approvedAt": begun, "approvedBlock": heights[0],
+        "approvalTx": hashes[0],
+    }  # fmt: skip
+    second = base | {
+        "id": 2, "agentAddress": to_checksummed(play.address("a2")), "approvedAt": begun + 1_000,
+        "approvedBlock": heights[1], "approvalTx": hashes[1],
+    }  # fmt: skip
+    live = {"status": "ACTIVE", "revokedAt": 0, "revokedBlock": 0, "revokeTx": ""}
+    first_ended = {"status": "REVOKED", "revokedAt": begun + 1_000, "revokedBlock": heights[1], "revokeTx": hashes[1]}
+    second_ended = {"status": "REVOKED", "revokedAt": begun + 2_000, "revokedBlock": heights[2], "revokeTx": hashes[2]}
+    assert play.notices == [
+        ("ann", "approveAgent", first | live),
+        ("ann", "approveAgent", second | live),
+        ("ann", "approveAgent", second | second_ended),
+    ]
+    core, ann = play.core, to_checksummed(play.address("ann"))
+    assert permissions.agents(core, ann) == [second | second_ended, first | first_ended], "the newest first"
+    assert permissions.agents(core, play.address("a1"), as_agent=True) == [first | first_ended]
+    assert permissions.agents(core, play.address("a1")) == []
+    assert permissions.active_agent(core, ann, "bot") is None
+    assert [one.replaced for one in core.state.permissions.approvals] == [True, False]
 
 
 # agents
@@ -135,6 +169,19 @@ def test_every_cause_of_an_unauthorised_signature_is_named_with_its_remedy(play:
     assert "and expired at" in play.rejected("a2")
 
 
+def test_the_latest_of_several_ended_approvals_is_the_one_that_a_refusal_names(play: Permitted) -> None:
+    for name in ("one", "two", "three", "four"):
+        check(play.approve("ann", "a1", name))
+    play.advance(60_001)
+    assert 'agent "four"' in play.rejected("a1")
+    check(play.act("bob", type="registerBuilder", name="Acme"))
+    check(play.act("cyd", type="registerBuilder", name="Beta"))
+    for builder in ("cyd", "cyd", "cyd", "bob"):
+        check(play.permit("ann", "b1", builder))
+    play.advance(60_001)
+    assert f"for builder {to_checksummed(play.address('bob'))}" in play.rejected("b1", "placeBuilderOrder")
+
+
 def test_a_wallet_gets_its_account_by_its_first_claim_only(play: Permitted) -> None:
     claim = Submit(play.now, {"type": "faucetClaim"}, play.address("dan"), 1)
     before = play.core.state_hash()
@@ -142,6 +189,35 @@ def test_a_wallet_gets_its_account_by_its_first_claim_only(play: Permitted) -> N
     assert play.core.state_hash() == before, "a claim that may be refused yet opens nothing"
     assert play.core.apply(claim).code == 0
     assert play.core.authorize(play.core, Submit(play.now, {"type": "withdraw"}, play.address("dan"), 2)).vault is None
+
+
+def test_an_authorisation_its_replacement_and_its_end_are_whole_records_and_notices(play: Permitted) -> None:
+    check(play.act("bob", type="registerBuilder", name="Acme"))
+    begun = play.now
+    check(play.permit("ann", "b1", cap="0.0005"))
+    play.advance(1_000)
+    check(play.permit("ann", "b2", seconds=0))
+    play.advance(1_000)
+    check(play.act("ann", type="revokeAgentToBuilder"))
+    base = {"wallet": to_checksummed(play.address("ann")), "builder": to_checksummed(play.address("bob"))}
+    base |= {"approveState": "APPROVED", "expired": False}
+    first = base | {"agent": to_checksummed(play.address("b1")), "maxFeeRate": "0.0005"}
+    first |= {"expiresAt": (begun + 60_000) // 1000}
+    second = base | {"agent": to_checksummed(play.address("b2")), "maxFeeRate": "0.001"}
+    second |= {"expiresAt": (begun + 1_000 + 7 * DAY) // 1000}
+    assert play.notices == [
+        ("ann", "approveAgentToBuilder", first),
+        ("ann", "approveAgentToBuilder", second),
+        ("ann", "revokeAgentToBuilder", second | {"approveState": "REVOKED"}),
+    ]
+    grants = play.core.state.permissions.grants
+    assert [(one.id, one.replaced, one.ended) for one in grants] == [
+        (1, True, begun + 1_000),
+        (2, False, begun + 2_000),
+    ]
+    hashes = [one.hash for one in play.core.state.history.transactions.records[-3:]]
+    assert [one.ended_tx for one in grants] == hashes[1:]
+    assert reason(play.act("ann", type="revokeAgentToBuilder")) == TxCode.NO_BUILDER_GRANT
 
 
 # builders
@@ -205,3 +281,132 @@ def test_each_party_of_an_authorisation_has_its_own_refusal(play: Permitted) -> 
     play.advance(60_001)
     check(play.permit("cyd", "b1"))  # an expired one blocks nothing
     check(play.approve("bob", "a1"))
+
+
+@pytest.mark.parametrize("kind", ["placeBuilderOrder", "placeBuilderBracketOrder"])
+def test_a_builder_order_that_its_authorisation_refuses_leaves_an_event_for_each_of_its_orders(
+    play: Permitted, kind: str
+) -> None:
+    check(play.act("bob", type="registerBuilder", name="Acme"))
+    check(play.permit("ann", "b1", cap="0.0005"))
+    item = {
+        "symbolCode": BTC, "ordPx": "50000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY",
+        "timeInForce": "GTC",
+    }  # fmt: skip
+    exit_ = {**item, "ordSide": "SELL", "triggerPx": "70000", "tpslTriggerType": "MARK_PRICE"}
+    exit_ |= {"ordPx": "70000", "reduceOnlyOption": "TP_FROM_POSITION"}
+    orders = {"order": item} if kind == "placeBuilderOrder" else {"orders": [item, exit_]}
+    terms = {"builder": play.address("bob"), "builderFeeRate": "0.0006"}
+    refused = play.act("b1", type=kind, **orders, **terms)
+    assert reason(refused) == TxCode.FEE_RATE_ABOVE_GRANT
+    events = play.core.state.history.order_events.of(play.address("ann"))
+    assert len(events) == len(orders.get("orders", [item]))
+    check(play.act("b1", type=kind, **orders, **{**terms, "builderFeeRate": "0.0005"}))
+    assert {one.builder_rate for one in play.account("ann").orders.values()} == {RATE // 2_000}
+
+
+@pytest.fixture
+def invited() -> Play:
+    """Ann invited bob, who invited cyd. Dan has no inviter. Each has 1,000,000 USDC."""
+    play = Play(price_interval=DAY)
+    play.oracle(60_000)
+    play.fund(1_000_000, "ann", "bob", "cyd", "dan")
+    for upper, lower in (("ann", "bob"), ("bob", "cyd")):
+        check(play.act(lower, type="bindReferral", referralCode=referrals.code_of(play.address(upper))))
+        play.advance(1_000)
+    return play
+
+
+def test_the_fee_of_a_trade_is_shared_by_two_tiers_and_paid_at_the_turn_of_the_day(invited: Play) -> None:
+    play, book = invited, invited.core.state.referrals
+    begun = play.now
+    first = len(play.core.state.history.ledger.records)
+    play.trade("cyd", "dan", "1", 60_000)  # 60,000 USDC: cyd takes for 36, dan makes for 6
+    play.trade("bob", "dan", "0.5", 60_000)
+    names = {play.address(name): name for name in ("ann", "bob", "cyd", "dan")} | {FEES: "fees", REFERRALS: "referrals"}
+
+    def rows() -> list[tuple[str, str, float, int, str]]:
+        nonlocal first
+        records = play.core.state.history.ledger.records[first:]
+        first += len(records)
+        return [
+            (names[one.payer], names[one.receiver], one.paid / MICRO, one.product, names[one.reference])
+            for one in records
+            if one.kind == "REFERRAL_REBATE"
+        ]
+
+    # of cyd's 36 bob gets 10 % and ann 5 %, of bob's 18 ann gets 10 %, of dan's fees nobody
+    assert rows() == [("fees", "referrals", 5.4, 0, "cyd"), ("fees", "referrals", 1.8, 0, "bob")]
+    today = begun // DAY
+    accounts = {name: book.accounts[play.address(name)] for name in ("ann", "bob", "cyd")}
+    assert accounts["cyd"].days == {today: ReferredDay(60_000 * MICRO, 36 * MICRO, 3_600_000, 1_800_000)}
+    assert accounts["bob"].days == {today: ReferredDay(30_000 * MICRO, 18 * MICRO, 1_800_000, 0)}
+    assert accounts["ann"].due == {play.address("cyd"): 1_800_000, play.address("bob"): 1_800_000}
+    assert accounts["bob"].due == {play.address("cyd"): 3_600_000}
+    assert [(one.invited, one.bound) for one in accounts.values()] == [
+        ([play.address("bob")], 0),
+        ([play.address("cyd")], begun - 2_000),
+        ([], begun - 1_000),
+    ]
+    turn = (today + 1) * DAY
+    play.advance(turn - 1 - play.now)
+    assert book.payouts == []
+    assert play.balance(REFERRALS) == 7_200_000
+    play.advance(1)
+    assert rows() == [
+        ("referrals", "bob", 3.6, 0, "cyd"),
+        ("referrals", "ann", 1.8, 0, "cyd"),
+        ("referrals", "ann", 1.8, 0, "bob"),
+    ]
+    paid = [(one.id, one.time, names[one.address], names[one.source], one.tier, one.amount) for one in book.payouts]
+    assert paid == [
+        (1, turn, "bob", "cyd", 1, 3_600_000),
+        (2, turn, "ann", "cyd", 2, 1_800_000),
+        (3, turn, "ann", "bob", 1, 1_800_000),
+    ]
+    assert book.by_account == {play.address("bob"): [0], play.address("ann"): [1, 2]}
+    assert (play.balance(REFERRALS), accounts["ann"].due, accounts["bob"].due) == (0, {}, {})
+    play.trade("cyd", "dan", "1", 60_000)
+    play.advance(DAY - 1)
+    assert len(book.payouts) == 3
+    play.advance(1)
+    assert len(book.payouts) == 5
+
+
+def test_only_codes_of_people_invite_and_each_account_is_bound_once(invited: Play) -> None:
+    play = invited
+
+    def bind(name: str, code: str) -> Outcome:
+        return play.act(name, type="bindReferral", referralCode=code)
+
+    for house in (FEES, REFERRALS, LP_VAULT):
+        assert reason(bind("dan", referrals.code_of(house))) == TxCode.UNKNOWN_REFERRAL_CODE
+    again = bind("cyd", referrals.code_of(play.address("dan")))
+    assert reason(again) == TxCode.ALREADY_REFERRED
+    bob = to_checksummed(play.address("bob"))
+    assert again.message == f"the account is bound to {bob} since {play.now - 1_000}"
+    assert reason(bind("dan", referrals.code_of(play.address("dan")))) == TxCode.OWN_REFERRAL_CODE
+    circle = bind("ann", referrals.code_of(play.address("cyd")))
+    assert reason(circle) == TxCode.REFERRAL_CYCLE
+    assert circle.message.endswith("was itself invited by this account's network")
+    code = referrals.code_of(play.address("ann"))
+    assert len(code) == 10
+    assert code == referrals.code_of(play.address("ann").upper().replace("0X", "0x"))
+    check(bind("dan", code))
+    assert play.core.state.referrals.codes[code] == play.address("ann")
+    assert play.core.state.accounts[REFERRALS].kind == "venue"
+
+
+def test_the_smallest_fees_leave_nothing_to_the_inviters(invited: Play) -> None:
+    """A fee of less than ten millionths has no part of a tenth, and none of a twentieth."""
+    play = invited
+    cyd, accounts = play.account("cyd"), play.core.state.referrals.accounts
+    for fee, due in ((9, ({}, {})), (19, ({cyd.address: 1}, {})), (20, ({cyd.address: 3}, {cyd.address: 1}))):
+        referrals.share(play.core, cyd, fee, 1_000)
+        assert (accounts[play.address("bob")].due, accounts[play.address("ann")].due) == due
+    play.account(FEES).balance += 4  # no trade paid the fees that were shared here
+    play.account(REFERRALS).balance -= 4
+    before = dict(accounts)
+    for name in ("ann", "dan"):
+        referrals.share(play.core, play.account(name), 1_000, 1_000)
+    assert accounts == before

@@ -249,6 +249,17 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
 
 
+def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
+    master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
+    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), TxCode.WITHDRAWAL_TOO_SMALL)
+    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), TxCode.AMOUNT_TOO_PRECISE)
+    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), TxCode.INSUFFICIENT_BALANCE)
+    assert desk.place(0, "BUY", "1")["code"] == 0
+    refused(master.do(desk.venue, {**action, "amount": "9999"}), TxCode.INSUFFICIENT_BALANCE)
+    assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
+    assert desk.balance(master.address) == 9_998 * USDC
+
+
 # vaults
 
 
@@ -346,6 +357,37 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.balance(desk.masters[0].address) == 9_900 * USDC
 
 
+def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: Desk) -> None:
+    vault = desk.vault(0, "100")
+    assert desk.leave(0, vault, "99.999999")["code"] == 0
+    desk.venue.control.fund(vault, "1000")
+    text = refused(desk.join(1, vault, "1999"), TxCode.SHARE_TOO_COARSE)
+    assert text.startswith(
+        "a millionth of a share is worth 1000.000001 USDC, so the other depositors would get 998.999999 of 1999 USDC"
+    )
+    assert desk.join(1, vault, "1000.000001")["data"]["share"] == "0.000001", "nothing is lost"
+    desk.venue.control.fund(vault, "900000000000")
+    assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["price"] == "1000000000000"
+    desk.venue.advance("2h")
+    desk.venue.control.state_hash()
+
+
+def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> None:
+    control, leader = desk.venue.control, desk.masters[0].address
+    vault = desk.vault()
+    join = {"type": "vaultDeposit", "vault": vault, "amount": "5", "currencyCode": 1}
+    assert control.act(vault, join)["txCode"] == TxCode.ACCOUNT_IS_VAULT
+    create = {"type": "vaultCreate", "name": "x", "description": "", "amount": "100", "currencyCode": 1}
+    assert control.act(vault, create)["txCode"] == TxCode.ACCOUNT_IS_VAULT
+    assert control.act(LP_VAULT, {"type": "vaultClose"})["txCode"] == TxCode.NOT_VAULT_OWNER
+    assert control.act(vault, {"type": "vaultClose"})["code"] == 0
+    assert control.act(vault, {"type": "vaultClose"})["txCode"] == TxCode.VAULT_CLOSED
+    amount = {"amount": "1", "currencyCode": 1}
+    for action in ({"type": "vaultClose"}, {"type": "vaultCreateSubVault"}, {"type": "vaultPreWithdraw", **amount}):
+        assert control.act(leader, action)["txCode"] == TxCode.WRONG_VAULT_CONTEXT
+    assert control.act(leader, {"type": "vaultUpdateOwner", "owner": leader})["txCode"] == TxCode.WRONG_VAULT_CONTEXT
+
+
 def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain(desk: Desk) -> None:
     row = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")
     assert (row["tvl"], row["price"], row["ownerAddress"]) == ("1000000", "1", "")
@@ -433,6 +475,22 @@ def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) ->
     assert (paid["tier"], paid["fromAddress"]) == (1, desk.masters[2].address)
     [row] = desk.info("/info/referral/referrals", f"userAddr={desk.masters[1].address}")["items"]
     assert float(row["fees"]) == fee / USDC
+
+
+def test_a_new_invitees_volume_counts_at_once(desk: Desk) -> None:
+    inviter = desk.masters[0].address.lower()
+    code = {"type": "bindReferral", "referralCode": referrals.code_of(inviter)}
+    assert desk.agents[1].do(desk.venue, code)["code"] == 0
+    desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
+    state = desk.venue.host.core.state
+    state.accounts[desk.masters[2].address.lower()].volumes[state.time // 86_400_000 - 1] = 5_000_000 * USDC
+    assert desk.place(1, "BUY", "0.01")["code"] == 0
+    assert desk.agents[2].do(desk.venue, code)["code"] == 0
+    assert desk.info("/info/referral/summary", f"userAddr={inviter}")["rewardRate"] == "0.2"
+    before = dict(state.referrals.accounts[inviter].due)
+    assert desk.place(1, "BUY", "0.01")["code"] == 0
+    payer = desk.masters[1].address.lower()
+    assert state.referrals.accounts[inviter].due[payer] == before[payer] * 3, "10 % of a fee, then 20 %"
 
 
 def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Desk) -> None:

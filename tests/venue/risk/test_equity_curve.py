@@ -94,6 +94,51 @@ def trade(play: Play, side: str, quantity: str) -> None:
     play.order("ann", side, quantity, price, timeInForce="IOC")
 
 
+def test_what_a_liquidation_leaves_follows_the_sample_of_its_begin() -> None:
+    play = quoted()
+    play.placed("ann", "BUY", "1.5", 62_500, timeInForce="IOC")
+    play.advance(HOUR + 30_000)
+    play.act("bob", type="cancelAll", symbolCode=1, conditionalOrder=False)
+    play.oracle(56_400)
+    play.advance(45_000)
+    ann = play.account("ann")
+    assert not ann.positions[1].long.size
+    sampled = play.core.state.history.equity[ann.address]
+    begun = next(each for each in sampled if each.ratio > 10**8)
+    [ended] = [each for each in sampled if each.time >= begun.time and not each.ratio]
+    points = equity_curve.curve(play.core, ann, 0, play.now + 1)
+    inside = [tuple(each)[:4] for each in points if begun.time <= each.time <= ended.time]
+    assert inside[0] == (begun.time, begun.equity, begun.balance, begun.ratio)
+    assert inside[-1] == (ended.time, ended.equity, ended.balance, 0)
+    assert ended.equity == ledger.entries(play.core, ann.address)[-1].balance
+    assert {each.net_deposits for each in points} == {10_000 * MICRO}
+
+
+def test_of_a_participant_only_its_capital_and_its_samples_are_known() -> None:
+    """The venue keeps no record of positions that its participants have closed, which pay no fee for opening one: from
+    the first profit or loss on, cash is not taken for equity."""
+    play = quoted()
+    play.account("ann").kind = "market"
+    play.advance(HOUR)
+    play.fund(7, "ann")
+    play.advance(HOUR)
+    play.fund(5, "ann")
+    play.placed("ann", "BUY", "1", 62_500, timeInForce="IOC")
+    cash = play.balance("ann")
+    play.advance(30_000)
+    play.placed("ann", "SELL", "1", 62_400, timeInForce="IOC")
+    traded = play.now
+    play.fund(100, "ann")
+    play.advance(20_000)
+    points = [tuple(each) for each in equity_curve.curve(play.core, play.account("ann"), 0, play.now + 1)]
+    assert cash == 10_012 * MICRO
+    begin = play.core.state.genesis_time
+    money = [10_000, 10_000, 10_007, 10_007, 10_012, 10_012]
+    times = [begin, begin + HOUR, begin + HOUR, begin + 2 * HOUR, begin + 2 * HOUR, traded]
+    flat = [(time, each * MICRO, each * MICRO, 0, each * MICRO) for time, each in zip(times, money, strict=True)]
+    assert points == [*flat, (play.now, *[play.balance("ann")] * 2, 0, 10_112 * MICRO)]
+
+
 def test_who_holds_a_position_is_sampled_each_minute_and_once_more_when_flat() -> None:
     play = quoted()
     begin, samples = play.now, play.core.state.history.equity

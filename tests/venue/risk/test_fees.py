@@ -8,6 +8,7 @@ from tests.venue.play import BTC, MICRO, Play
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
 from toolkit.venue.model.constants import ADL, DAY, LIMIT, LIQUIDATION, MAKER, TAKER
+from toolkit.venue.model.genesis import FeeTier
 from toolkit.venue.risk import fees, ledger
 
 HOUR = 3_600_000
@@ -119,6 +120,13 @@ def rebates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+def test_rebates_are_paid_out_of_the_fees(play: Play, rebates: list[int]) -> None:
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert rebates == [3 * MICRO, 18 * MICRO]
+    assert play.core.account("0xee").balance == 2_100_000
+    assert play.core.state.accounts[ledger.FEES].balance == 21 * MICRO - 2_100_000
+
+
 def test_a_rebate_below_the_smallest_coin_is_paid_into_rounding_and_not_to_the_maker(play: Play) -> None:
     """0.001 BTC at 60,000 and −1e-8: 0.6 micro-USDC, which the venue pays rounded up, the maker gets rounded down."""
     play.account("bob").maker_rate = -1
@@ -127,6 +135,17 @@ def test_a_rebate_below_the_smallest_coin_is_paid_into_rounding_and_not_to_the_m
     gained = {name: play.core.state.accounts[name].balance - balance for name, balance in before.items()}
     assert gained == {ledger.FEES: 36_000 - 1, ledger.ROUNDING: 1}
     assert play.balance("bob") == 100_000 * MICRO
+
+
+def test_the_volume_of_a_day_adds_up_and_is_forgotten_when_it_counts_no_more(play: Play) -> None:
+    ann, today = play.account("ann"), play.now // DAY
+    days = play.core.state.config.volume_days
+    ann.volumes = {today - days - 1: 1, today - days: 2, today - 1: 4}
+    assert fees.volume(play.core, ann) == 6
+    for value in (8, 16):
+        fees.note_volume(play.core, ann, value)
+    assert ann.volumes == {today - days: 2, today - 1: 4, today: 24}
+    assert fees.volume(play.core, ann) == 6, "today does not count yet"
 
 
 @pytest.mark.parametrize(
@@ -156,11 +175,38 @@ def test_a_fill_that_flips_divides_its_fee_or_rebate_by_value(
     )
 
 
+def test_a_tier_may_pay_its_makers() -> None:
+    play = Play(fee_tiers=[FeeTier(0, -2_000, 50_000)])
+    play.fund(100_000, "ann", "bob")
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert play.balance("bob") == 100_000 * MICRO + 600_000, "0.002 % of 30,000"
+    assert play.balance("ann") == 100_000 * MICRO - 15 * MICRO
+
+
 def an_order(play: Play, name: str, **fields: object) -> VenueOrder:
     order = VenueOrder(1, play.address(name), BTC, 1, False, 1, 1, 0, 600_000, 5, 0)
     for field, value in fields.items():
         setattr(order, field, value)
     return order
+
+
+@pytest.mark.parametrize(
+    ("maker", "taker", "builder_rate", "roundings", "cost"),
+    [
+        (None, None, 0, 0, 6_001),
+        (None, None, 0, 5, 6_001),
+        (None, None, 33_333, 0, 6_001 + 3_334),
+        (None, None, 33_333, 5, 6_001 + 3_334 + 5),
+        (90_000, None, 0, 0, 9_001),
+        (-5, -7, 0, 0, 0),
+    ],
+)
+def test_the_worst_cost_is_the_dearer_rate_and_the_builder_rounded_up(
+    play: Play, maker: int | None, taker: int | None, builder_rate: int, roundings: int, cost: int
+) -> None:
+    ann = play.account("ann")
+    ann.maker_rate, ann.taker_rate = maker, taker
+    assert fees.worst_cost(play.core, ann, play.core.products[BTC], 10_000_001, builder_rate, roundings) == cost
 
 
 @pytest.mark.parametrize(

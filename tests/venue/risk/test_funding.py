@@ -133,6 +133,51 @@ def test_nobody_is_asked_when_the_rate_is_nothing() -> None:
     assert play.core.state.history.funding_payments.records == []
 
 
+def premium_with(play: Play, best_bid: int, best_ask: int) -> int:
+    return funding_settlement.premium_of(play.core, play.core.state.markets[BTC], best_bid, best_ask)
+
+
+def test_the_premium_is_that_of_the_side_which_the_oracle_is_beyond() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(10_000_000, "zoe")
+    play.placed("zoe", "SELL", "5", 59_940)
+    market = play.core.state.markets[BTC]
+    assert funding_settlement.premium(play.core, market) == -funding_settlement.FINE // 1_000
+    play.act("zoe", type="cancelAll", symbolCode=BTC)
+    play.placed("zoe", "SELL", "0.001", 59_940)
+    assert funding_settlement.premium(play.core, market) == 0, "so little has no impact price"
+
+
+@pytest.mark.parametrize(("bid", "ask"), [(0, 0), (600_000, 600_001), (599_999, 600_000), (599_000, 601_000)])
+def test_there_is_no_premium_while_the_oracle_is_inside_the_book(bid: int, ask: int) -> None:
+    play = Play()
+    play.oracle(60_000)
+    assert premium_with(play, bid, ask) == 0
+
+
+def test_there_is_no_premium_without_an_oracle() -> None:
+    play = Play()
+    play.core.state.markets[BTC].oracle = 0
+    assert premium_with(play, 600_000, 600_001) == 0
+
+
+@pytest.mark.parametrize(
+    ("levels", "notional", "price"),
+    [
+        ([], 10, 0),
+        ([(10, 1)], 10, 10_000_000),
+        ([(10, 1)], 11, 0),
+        ([(10, 1), (20, 1)], 30, 15_000_000),
+        ([(10, 1), (20, 1)], 31, 0),
+        ([(10, 1), (20, 1)], 20, 13_333_333),
+        ([(10, 1), (20, 1), (30, 1)], 60, 20_000_000),
+    ],
+)
+def test_an_impact_price_is_that_of_just_so_much(levels: list[tuple[int, int]], notional: int, price: int) -> None:
+    assert abs(funding_settlement.impact_price(levels, notional, 1) - price) <= 1
+
+
 def test_premiums_are_capped_and_a_mean_of_no_sample_is_nothing() -> None:
     play = Play()
     cap, market = play.core.state.config.funding_cap, play.core.state.markets[BTC]

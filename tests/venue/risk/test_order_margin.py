@@ -47,6 +47,16 @@ def test_an_order_that_trades_at_once_needs_its_fees_besides() -> None:
     assert figures.equity >= figures.initial
 
 
+def test_a_sale_below_mark_needs_margin_at_its_price_where_it_rests_and_at_mark_where_it_trades() -> None:
+    floor = floor_with(10_000)
+    # 3.389 at 59,000 need 9,997.55, at a mark of 60,000 they would need 10,167
+    order = floor.order(ADA, "SELL 3.389 at 59000")
+    assert order.status == 1
+    floor.cancel(ADA, {"ordId": order.id})
+    floor.order(BOB, "BUY 3.389 at 59000")
+    assert "margin: the order needs initial margin 10167" in floor.refused(ADA, "SELL 3.389 at 59000")
+
+
 def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None:
     floor = floor_with(40_000)
     # 11 BTC at a limit of 60,300: initial margin 33,165; 1 BTC trades 300 above mark: 300; fees 0.06 % of 660,300
@@ -99,6 +109,17 @@ def test_a_flip_is_judged_by_the_part_that_opens() -> None:
     assert floor.status(resting.id) == "CANCELED"
 
 
+def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_position() -> None:
+    floor = floor_with(10_000_000)
+    floor.order(BOB, "SELL 1000 at 60000")
+    floor.order(ADA, "BUY 900 at 60300")
+    older, newer = (floor.order(ADA, f"SELL 900 at {price}") for price in (120_000, 110_000))
+    reach = (older.leaves * 120 + newer.leaves * 110) - 900 * 60 * 1_000
+    assert newer.leaves == 900_000
+    assert reach <= 10**8
+    assert older.leaves < 900_000
+
+
 def roomy(
     core: Core,
     account: VenueAccount,
@@ -149,3 +170,34 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
 def easily(floor: Floor, side: int, steps: int, price: int) -> bool:
     core, position = floor.core, floor.position(ADA)
     return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, core.state.markets[1].mark)
+
+
+@pytest.mark.parametrize(("spared", "fits"), [(0, True), (1, False)])
+def test_orders_fit_while_equity_covers_their_margin_and_the_limits_hold(spared: int, fits: bool) -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 3.333 at 59990")
+    account, position = floor.account(ADA), floor.position(ADA)
+    ledger.withdraw(floor.core, account, account_margin.available(floor.core, account) + spared)
+    assert order_margin.fits(floor.core, account, position, 1) is fits
+
+
+@pytest.mark.parametrize(("leverage", "fits"), [(2_000, True), (2_001, False)])
+def test_orders_fit_only_within_the_leverage_of_the_tier_they_reach(leverage: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(ADA, "BUY 334 at 59990")
+    position = floor.position(ADA)
+    position.leverage = leverage
+    assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
+    assert order_margin.fits(floor.core, floor.account(ADA), position, -1)
+
+
+@pytest.mark.parametrize(("leverage", "fits"), [(2_000, True), (2_001, False)])
+def test_a_position_counts_at_mark_for_the_leverage_that_its_orders_may_have(leverage: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(BOB, "SELL 334 at 59990")
+    floor.order(ADA, "BUY 334 at 59990")
+    position = floor.position(ADA)
+    position.leverage = leverage
+    assert position.long.size == 334_000
+    assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
+    assert order_margin.fits(floor.core, floor.account(ADA), position, -1)

@@ -156,6 +156,26 @@ def test_an_empty_book_leaves_the_mark_to_the_oracle() -> None:
     assert len(market.book) == play.core.state.config.book_samples
 
 
+@pytest.mark.parametrize(("hold", "after"), [(True, 700_000), (False, 650_000)])
+def test_an_oracle_price_set_by_hand_stays_only_if_it_is_held(hold: bool, after: int) -> None:
+    play = Play()
+    play.core.price_source = lambda core, code, time: (650_000, 0)
+    assert play.control("set_oracle", product=BTC, price="70000", hold=hold).data == {
+        "oracle": "70000.0",
+        "mark": "70000.0",
+    }
+    play.advance(3_000)
+    assert play.core.state.markets[BTC].oracle == after
+
+
+def test_the_source_brings_prices_of_other_venues_too() -> None:
+    play = Play()
+    play.core.price_source = lambda core, code, time: (600_000, 610_000 if code == BTC else 0)
+    play.advance(3_000)
+    market = play.core.state.markets[BTC]
+    assert (market.oracle, market.external, market.mark) == (600_000, 610_000, 605_000)
+
+
 def test_the_highest_oracle_price_is_that_of_an_order() -> None:
     play = Play()
     product = play.core.products[BTC]
@@ -164,6 +184,28 @@ def test_the_highest_oracle_price_is_that_of_an_order() -> None:
     outcome = play.core.apply(Control(play.now, "set_oracle", {"product": BTC, "price": above}))
     assert f"oracle price {above} is above" in outcome.message
     assert play.core.state.markets[BTC].oracle == product.max_price
+
+
+def test_a_product_without_any_price_keeps_its_mark() -> None:
+    play = Play()
+    market = play.core.state.markets[BTC]
+    market.oracle = market.external = 0
+    before = market.mark
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
+    assert market.mark == before > 0
+
+
+def test_only_a_mark_that_moved_is_reported_to_the_rules_of_risk() -> None:
+    play = Play()
+    market, moved = play.core.state.markets[BTC], play.core.risk_index.moved
+    moved.clear()
+    market.oracle = market.mark
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
+    assert moved == {}
+    before = market.mark
+    market.oracle += 1
+    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
+    assert moved == {BTC: before}
 
 
 @pytest.mark.parametrize(("time", "first"), [(0, 3_000), (1, 3_000), (2_999, 3_000), (3_000, 6_000)])

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.venue.api.test_gateway import Emergency
 from tests.venue.quiet import venue  # a fixture
-from toolkit.venue.api.gateway import Answer
+from tests.venue.wallets import MASTER, Signer
+from toolkit.venue.api.gateway import MAX_BODY, Answer
+from toolkit.venue.engine.commands import REFUSED
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import application, boundary
-from toolkit.venue.served.application import LARGE, READY_MS, Application
+from toolkit.venue.served.application import LARGE, READY_MS, Application, _body, _shown
 from toolkit.venue.served.boundary import Boundary, ServeSettings
 
 __all__ = ["venue"]
@@ -61,6 +65,15 @@ def sent(app: Application, what: dict[str, Any], *received: dict[str, Any]) -> l
     return asyncio.run(run())
 
 
+def posted(app: Application, action: dict[str, Any], client: tuple[str, int], signer: Signer) -> Any:
+    body = json.dumps(signer.request(action)).encode()
+    start, *parts = sent(
+        app, scope("/api/v1/exchange", "POST", JSON, client=client), {"type": "http.request", "body": body}
+    )
+    assert start["status"] == 200
+    return json.loads(b"".join(part["body"] for part in parts))
+
+
 def test_an_answer_has_its_length_and_no_header_that_was_not_asked_for(made: Callable[..., Application]) -> None:
     start, body = sent(made(), scope("/health"))
     assert json.loads(body["body"])["data"] == {"time": json.loads(body["body"])["data"]["time"], "behindMs": 0}
@@ -83,6 +96,26 @@ def test_a_head_request_is_answered_with_the_length_and_without_the_body(made: C
     assert (body["body"], body["more_body"]) == (b"", False)
 
 
+FRIEND = "http://localhost:3000"
+
+
+@pytest.mark.parametrize("allowed", [FRIEND, "*"])
+def test_an_allowed_origin_is_named_in_the_answer_that_then_varies_with_it(
+    made: Callable[..., Application], allowed: str
+) -> None:
+    app = made(origins=(allowed,))
+    start, _ = sent(app, scope("/health", "GET", (b"origin", FRIEND.encode())))
+    assert start["headers"][-2:] == [(b"access-control-allow-origin", FRIEND.encode()), (b"vary", b"origin")]
+    plain, _ = sent(app, scope("/health"))
+    assert not {name for name, _ in plain["headers"]} & {b"vary", b"access-control-allow-origin"}
+    asked, empty = sent(app, scope("/health", "OPTIONS", (b"origin", FRIEND.encode())))
+    assert (asked["status"], empty["body"]) == (204, b"")
+    assert dict(asked["headers"])[b"access-control-allow-methods"] == b"GET, POST"
+    assert dict(asked["headers"])[b"access-control-max-age"] == b"600"
+    unasked, _ = sent(app, scope("/health", "OPTIONS"))
+    assert unasked["status"] == 200
+
+
 @pytest.mark.parametrize("size", [0, 1, LARGE - 1, LARGE, LARGE + 1, 2 * LARGE, 2 * LARGE + 5])
 def test_an_answer_is_sent_in_pieces_of_which_the_last_says_so(
     venue: LocalVenue, made: Callable[..., Application], size: int
@@ -92,6 +125,36 @@ def test_an_answer_is_sent_in_pieces_of_which_the_last_says_so(
     assert dict(start["headers"])[b"content-length"] == str(size).encode()
     assert [len(piece["body"]) for piece in pieces] == [min(LARGE, size - at) for at in range(0, size or 1, LARGE)]
     assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ([3], 3),
+        ([0, 2, 2], 4),
+        ([MAX_BODY], MAX_BODY),
+        ([MAX_BODY - 1, 1], MAX_BODY),
+        ([MAX_BODY, 1], None),
+        ([MAX_BODY + 1], None),
+    ],
+)
+def test_a_body_is_its_parts_up_to_the_limit(sizes: list[int], found: int | None) -> None:
+    parts = [
+        {"type": "http.request", "body": bytes(size), "more_body": at + 1 < len(sizes)} for at, size in enumerate(sizes)
+    ]
+
+    async def receive() -> dict[str, Any]:
+        return parts.pop(0)
+
+    body = asyncio.run(_body({"headers": [(b"transfer-encoding", b"chunked")]}, receive))
+    if found is None:
+        assert isinstance(body, Answer)
+        assert body.status == 413
+        text = f"the body has {MAX_BODY + 1} bytes or more. At most {MAX_BODY} are accepted"
+        assert json.loads(body.body)["message"] == text
+    else:
+        assert body == bytes(found)
+    assert not parts
 
 
 def test_a_client_that_goes_away_before_its_body_was_whole_is_not_answered(made: Callable[..., Application]) -> None:
@@ -131,6 +194,61 @@ def test_a_venue_is_ready_while_it_is_less_than_five_seconds_behind(
     text = f"the venue is {behind} ms behind its clock and catching up"
     assert said["message"] == ("success" if status == 200 else text)
     assert said["code"] == (0 if status == 200 else status)
+
+
+def test_a_line_of_the_log_has_who_what_and_how_it_ended(venue: LocalVenue, made: Callable[..., Application]) -> None:
+    lines: list[str] = []
+    app = made(log=lines.append)
+    sent(app, scope("/health", client=None))
+    posted(app, {"type": "withdraw", "destination": MASTER.address, "amount": "2"}, ("10.0.0.2", 7), Signer(MASTER))
+    venue.host.gateway.hooks = Emergency(broken="disconnect")
+    sent(app, scope("/nowhere"))
+    assert [re.sub(r" \d+\.\d ms$", " … ms", line) for line in lines] == [
+        "- GET /health HTTP 200 code 0 … ms",
+        f"10.0.0.2 POST /api/v1/exchange withdraw {MASTER.address.lower()} HTTP 200 code 0 … ms",
+        "10.0.0.1 GET /nowhere HTTP 404 code 404 disconnect … ms",
+    ]
+
+
+def test_an_answer_that_breaks_off_announces_more_than_it_sends(
+    venue: LocalVenue, made: Callable[..., Application]
+) -> None:
+    venue.host.gateway.hooks = Emergency(broken="disconnect")
+    assert sent(made(), scope("/nowhere")) == [
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-length", b"1000"), (b"connection", b"close")],
+        },
+        {"type": "http.response.body", "body": b"{", "more_body": True},
+    ]
+    venue.host.gateway.hooks = Emergency(broken="timeout")
+    wait = [{"type": "http.request"}] * 3 + [{"type": "http.disconnect"}]
+    assert sent(made(), scope("/nowhere"), *wait) == []
+
+
+def test_a_log_shows_no_secret_no_control_character_and_no_endless_path() -> None:
+    assert _shown("/join/abc") == "/join/…"
+    assert _shown("/joint/abc") == "/joint/abc"
+    assert _shown("/a\n\x1b[2J") == "/a??[2J"
+    assert _shown("/" + "a" * 200) == "/" + "a" * 199
+
+
+def test_the_account_of_a_connection_is_the_one_that_it_last_acted_for(
+    made: Callable[..., Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "KNOWN", 2)
+    app, signer = made(), Signer(MASTER)
+    action = {"type": "withdraw", "destination": MASTER.address, "amount": "2"}
+    for port in (1, 2, 3):
+        assert posted(app, action, ("10.0.0.1", port), signer)["code"] == 0
+    assert list(app._accounts) == [("10.0.0.1", 2), ("10.0.0.1", 3)]
+    assert set(app._accounts.values()) == {MASTER.address.lower()}
+    assert posted(app, action | {"amount": "1000000"}, ("10.0.0.1", 4), signer)["code"] == REFUSED
+    assert ("10.0.0.1", 4) in app._accounts
+    signer.nonce -= 1
+    assert posted(app, action, ("10.0.0.1", 5), signer)["code"] == 40207
+    assert ("10.0.0.1", 5) not in app._accounts, "what was not this account's request does not count as its"
 
 
 def feed(path: str = "/ws/dex", *headers: tuple[bytes, bytes], **more: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import server
 from toolkit.venue.served.private_files import keys_text, token_path, write_private
+from toolkit.venue.served.venue_routes import open_routes
 
 __all__ = ["venue"]
 
@@ -139,6 +141,45 @@ def test_a_served_venue_names_its_accounts_and_its_interface(venue: LocalVenue, 
             assert (answer.status, answer.headers["content-type"], answer.body) == (200, kind, body), path
             assert handled(venue, "POST", path, b"{}").status == 405
         assert handled(venue, "GET", "/control").status == (200 if control else 404)
+
+
+def test_each_end_of_a_call_has_its_status_and_code(venue: LocalVenue) -> None:
+    def double(number: int, times: int = 2) -> int:
+        """Return a number several times.
+
+        More about it.
+        """
+        if number < 0:
+            raise InputError("number -1 is below 0", field="number", value=number)
+        if number > 9:
+            raise VenueError("the venue can't")
+        return number * times
+
+    more: dict[str, Callable[..., Any]] = {"double": double, "plain": lambda: None}
+    open_routes(venue, more)
+    listed = {row["name"]: row for row in json.loads(handled(venue, "GET", "/control").body)["data"]}
+    assert listed["double"] == {
+        "name": "double",
+        "arguments": ["number", "times"],
+        "does": "Return a number several times.",
+    }
+    assert listed["plain"] == {"name": "plain", "arguments": [], "does": ""}
+    assert list(listed) == sorted(listed)
+    assert not [name for name in listed if name.startswith("_")]
+    wrong = "double takes a JSON object with number, times: missing a required argument: 'number'"
+    for body, status, code, message, data in (
+        (b'{"number": 4}', 200, 0, "success", 8),
+        (b'{"number": 4, "times": 3}', 200, 0, "success", 12),
+        (b"", 400, 40003, wrong, None),
+        (b"{}", 400, 40003, wrong, None),
+        (b'{"number": -1}', 400, 40003, "number -1 is below 0", None),
+        (b'{"number": 10}', 200, 40230, "the venue can't", None),
+    ):
+        answer = handled(venue, "POST", "/control/double", body)
+        said = json.loads(answer.body)
+        assert (answer.status, said["code"], said["message"], said.get("data")) == (status, code, message, data)
+    assert handled(venue, "POST", "/control/double", b"{").status == 400
+    assert json.loads(handled(venue, "POST", "/control/plain").body)["code"] == 0, "no body is no arguments"
 
 
 def test_nothing_is_left_when_a_with_block_fails(venue: LocalVenue) -> None:

@@ -129,6 +129,12 @@ def test_every_product_has_a_tight_and_deep_book_around_its_index(after_a_while:
             assert depth > 1_000_000 * 1_000_000, "a million USDC on each side"
 
 
+def test_participants_trades_are_in_their_positions_and_in_the_open_interest(after_a_while: Core) -> None:
+    after_a_while.check()
+    assert all(market.open_interest > 0 for market in after_a_while.state.markets.values())
+    assert all(not sim.pending for sim in after_a_while.state.simulation.products.values())  # type: ignore[union-attr]
+
+
 def test_both_sides_trade_at_any_millisecond(after_a_while: Core) -> None:
     for trades in after_a_while.state.history.trades.values():
         assert 25 < len(trades) < 750

@@ -150,3 +150,14 @@ def test_the_past_moves_as_the_future_will(core: Core) -> None:
     other = np.array([b.close for b in past.candles(past_from(core, 2), GENESIS_TIME - 60 * DAY, GENESIS_TIME)])
     hours = [np.diff(np.log(each[::5])) for each in (closes, other)]
     assert 0.6 < np.corrcoef(*hours)[0, 1] < 0.95
+
+
+def test_funding_before_genesis_changes_its_sign_and_follows_the_premium(core: Core) -> None:
+    before = past_from(core)
+    times = past.settlements(before, 4 * HOUR, GENESIS_TIME - 30 * DAY, GENESIS_TIME)
+    assert len(times) == 180
+    premiums = [past.premium_before(before, 4 * HOUR, at) for at in times]
+    assert len(set(premiums)) > 100
+    assert min(premiums) < -100
+    assert max(premiums) > 100
+    assert past.price_before(before, times[0]) == next(past.candles(before, times[0], times[0] + MINUTE)).open

@@ -11,8 +11,10 @@ from tests.venue.floor import ADA, Floor
 from tests.venue.simulation.stream import Rng
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
+from toolkit.venue.model.constants import IOC
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
-from toolkit.venue.simulation.replay import ENDLESS, House, Replay, Track
+from toolkit.venue.simulation.replay import CAPITAL, ENDLESS, HOUSE, House, Replay, Track
+from toolkit.venue.trading import placing
 
 
 def test_a_track_is_a_straight_line_between_its_points_and_constant_beyond() -> None:
@@ -51,6 +53,13 @@ def made() -> tuple[Floor, House]:
     return place, House(place.core)
 
 
+def test_the_house_has_its_capital_and_pays_no_fee(made: tuple[Floor, House]) -> None:
+    place, house = made
+    account = place.core.state.accounts[HOUSE]
+    assert account is house.account
+    assert (account.balance, account.maker_rate, account.taker_rate) == (CAPITAL, 0, 0)
+
+
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_quote_rests_behind_others_until_it_is_withdrawn(made: tuple[Floor, House], side: int) -> None:
     place, house = made
@@ -72,6 +81,20 @@ def test_a_quote_rests_behind_others_until_it_is_withdrawn(made: tuple[Floor, Ho
     assert house.quote(1, side, 600_000).id == -1, "the numbers begin again"
     house.withdraw(house.account.orders[-1])
     assert (position.buy_quantity, position.sell_quantity) == (0, 0)
+    assert place.core.violations() == []
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_quote_is_traded_with_and_what_is_left_is_withdrawn(made: tuple[Floor, House], side: int) -> None:
+    place, house = made
+    quote = house.quote(1, side, 600_000, 250)
+    # Within one command: a quote is gone at its end.
+    assert placing.submit(place.core, place.account(ADA), place.product, -side, 100, 600_000, tif=IOC).filled == 100
+    assert (quote.filled, quote.leaves) == (100, 150)
+    position = place.position(ADA)
+    assert (position.short if side > 0 else position.long).size == 100
+    house.withdraw(quote)
+    assert place.core.books[1].side(side).best == 0
     assert place.core.violations() == []
 
 

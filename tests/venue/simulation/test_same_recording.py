@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.venue.engine.commands import Advance, Control
+from toolkit.venue.engine.commands import Advance, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import HEDGE, ISOLATED, ONE_WAY
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
@@ -33,6 +33,36 @@ def control(core: Core, name: str, **arguments: Any) -> Any:
 
 def play(core: Core, *changes: list[int], product: int = 1, whole: bool = False) -> None:
     control(core, "play_recorded", product=product, changes=list(changes), whole=whole)
+
+
+def place(core: Core, user: str, side: int, price: int, steps: int, tif: str = "GTC", code: int = 1) -> Outcome:
+    product = core.products[code]
+    item = {"symbolCode": code, "ordPx": product.price_text(price), "ordQty": str(product.quantity_text(steps))}
+    item |= {"ordType": "LIMIT", "ordSide": "BUY" if side > 0 else "SELL", "timeInForce": tif}
+    action = {"type": "placeOrder", "orders": [item]}
+    return core.apply(Submit(core.state.time, action, user, core.state.transactions + 1))
+
+
+def test_places_of_orders_that_ended_are_dropped_when_there_are_more_than_256() -> None:
+    core = opened()
+    play(core, [LEVEL, 1, 599_990, 1_000], [LEVEL, -1, 600_010, 1_000])
+    held = core.state.recorded
+    assert held is not None
+    for number in range(256):
+        place(core, USER, 1, 599_990, 2 + number % 3)
+    play(core, [LEVEL, 1, 599_990, 900])
+    assert len(held.fronts) == 256
+    cancel = {"type": "cancelAll", "symbolCode": 1}
+    core.apply(Submit(core.state.time, cancel, USER, core.state.transactions + 1))
+    play(core, [LEVEL, 1, 599_990, 800])
+    assert len(held.fronts) == 256, "so few are not worth a search"
+    place(core, USER, 1, 599_990, 5)
+    play(core, [LEVEL, 1, 599_990, 700])
+    assert len(held.fronts) == 257
+    play(core, [LEVEL, 1, 599_990, 600])
+    live = set(core.account(USER).orders)
+    assert set(held.fronts) == live
+    assert len(live) == 1
 
 
 def test_a_recorded_market_is_opened_again_without_the_levels_of_the_one_before() -> None:
@@ -106,6 +136,14 @@ def test_a_copy_with_both_legs_or_on_demand_is_in_hedge_mode(hedge: bool, sides:
     held = account.positions.get(1)
     assert ((held.long.size, held.short.size) if held else (0, 0)) == (100 * (1 in sides), 100 * (-1 in sides))
     assert account.balance == 10**11
+
+
+@pytest.mark.parametrize("balance", [0, 10**12 - 5, 10**12, 10**12 + 5])
+def test_a_copy_sets_the_balance_up_or_down(balance: int) -> None:
+    core = opened()
+    control(core, "copy_account", address=USER, balance=balance, positions=[])
+    assert core.state.accounts[USER].balance == balance
+    assert not core.violations()
 
 
 GOOD = position(1, 1, 5, 300_000_000)

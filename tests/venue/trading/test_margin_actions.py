@@ -6,10 +6,10 @@ import pytest
 
 from tests.venue.play import BTC, MICRO, XRP, Play
 from toolkit.venue.engine import changes as ev
-from toolkit.venue.engine.commands import Control, Outcome
+from toolkit.venue.engine.commands import Control, Outcome, Submit
 from toolkit.venue.model.constants import CROSS, ISOLATED
 from toolkit.venue.model.genesis import default_products
-from toolkit.venue.risk import account_margin
+from toolkit.venue.risk import account_margin, ledger
 
 
 @pytest.fixture
@@ -65,6 +65,24 @@ def test_less_leverage_on_an_isolated_position_takes_margin_from_the_balance(pla
     assert play.position("ann").assigned == 6_000 * MICRO, "more leverage gives nothing back by itself"
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+@pytest.mark.parametrize("short", [0, 1])
+def test_less_leverage_is_allowed_with_exactly_the_margin_it_needs(play: Play, isolated: bool, short: int) -> None:
+    """At 10x a BTC needs 6,000 USDC, of which an isolated position has 3,000."""
+    if isolated:
+        mode(play, "ISOLATED")
+    play.trade("ann", "bob", "1", 60_000)
+    needed = (3_000 if isolated else 6_000) * MICRO - short
+    ledger.withdraw(play.core, play.account("ann"), play.balance("ann") - needed)
+    outcome = play.leverage("ann", 10)
+    assert outcome.message == (
+        "leverage 10x on BTCUSDC would leave the account 0.000001 USDC short of its initial margin"
+        if short
+        else "success"
+    )
+    assert play.balance("ann") == (needed if short or not isolated else 0)
+
+
 # margin mode
 
 
@@ -83,6 +101,14 @@ def test_margin_mode_changes_with_a_position_open_and_back(play: Play) -> None:
     assert mode(play, "CROSS").code == 0
     assert (position.mode, position.assigned) == (CROSS, 0)
     assert account_margin.wallet(play.core, play.account("ann")).equity == equity
+
+
+def test_a_position_in_profit_takes_its_initial_margin_along(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(65_000)
+    mode(play, "ISOLATED")
+    assert play.position("ann").assigned == 3_250 * MICRO
+    assert account_margin.available(play.core, play.account("ann")) == play.balance("ann") == (9_964 - 3_250) * MICRO
 
 
 def test_a_mode_that_leaves_too_little_is_refused(play: Play) -> None:
@@ -142,6 +168,32 @@ def test_margin_is_only_assigned_to_open_isolated_positions(play: Play, opened: 
         assert "is not open" in assign(play, "5").message
 
 
+@pytest.mark.parametrize("action", ["leverage", "mode", "assign"])
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_changed_margin_setting_is_told_with_its_time_and_a_refused_one_is_not(
+    play: Play, action: str, refused: bool
+) -> None:
+    if action == "assign":
+        mode(play, "ISOLATED")
+    play.trade("ann", "bob", "3", 60_000)
+    if refused:
+        play.oracle(59_000)
+    play.advance(5_000)
+    before = play.position("ann").updated
+    if action == "leverage":
+        fields = {"type": "setLeverage", "leverage": "10" if refused else "25"}
+    elif action == "mode":
+        fields = {"type": "setMarginMode", "marginMode": "ISOLATED"}
+    else:
+        fields = {"type": "assignPosMargin", "assignedPosMargin": "9000" if refused else "5"}
+    play.core.events.clear()
+    outcome = play.core.apply(Submit(play.now, fields | {"symbolCode": BTC}, play.address("ann"), play.nonce + 1))
+    told = ev.AccountChanged(play.address("ann")) in play.core.events
+    assert (outcome.code != 0, told) == (refused, not refused)
+    assert before < play.now
+    assert play.position("ann").updated == (before if refused else play.now)
+
+
 # position mode
 
 
@@ -162,6 +214,18 @@ def test_the_position_mode_counts_open_positions_and_orders(play: Play) -> None:
     assert outcome.message == "the position mode can't change while there are 1 open positions and 0 open orders"
     play.trade("bob", "ann", "1", 60_000)
     play.hedge("ann")
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_leverage_in_hedge_mode_is_held_against_each_leg_with_its_opening_orders(play: Play, opened: bool) -> None:
+    """Above 20 million USDC in one direction BTCUSDC allows 20x."""
+    play.fund(100_000_000, "ann", "bob")
+    play.hedge("ann")
+    for buyer, seller in (("ann", "bob"), ("bob", "ann")):
+        play.trade(buyer, seller, "100", 60_000)
+    play.placed("ann", "BUY", "300" if opened else "60", 60_000)
+    outcome = play.leverage("ann", "25")
+    assert ("above 20x" in outcome.message) is opened
 
 
 def test_the_position_mode_changes_only_when_nothing_is_open(play: Play) -> None:

@@ -108,6 +108,13 @@ def test_a_market_order_is_bounded_by_the_last_price_and_its_slippage(floor: Flo
     assert order.reason == f"nothing more to take at the market order's bound of {bound} or better"
 
 
+def test_a_market_sell_is_bounded_below(floor: Floor) -> None:
+    floor.order(BOB, "BUY 0.001 at 58200.0")
+    floor.order(BOB, "BUY 0.001 at 58199.9")
+    order = floor.order(ADA, "SELL 0.002")
+    assert order.filled == 1
+
+
 def test_a_market_order_must_be_ioc_or_fok(floor: Floor) -> None:
     words = floor.refused(ADA, "BUY 0.002 GTC")
     assert words.startswith("Invalid order type: timeInForce of a MARKET order must be IOC or FOK, not GTC")
@@ -200,6 +207,13 @@ def test_in_a_self_trade_the_maker_is_cancelled_and_the_taker_goes_on(floor: Flo
     assert (floor.status(own.id), own.filled) == ("CANCELED", 0)
     assert own.reason == f"self-trade prevented: order {taker.id} is of the same account"
     assert (taker.filled, other.filled) == (2, 2)
+
+
+def test_a_self_trade_that_empties_the_book_leaves_the_taker_resting(floor: Floor) -> None:
+    floor.order(ADA, "SELL 0.002 at 60000.0")
+    taker = floor.order(ADA, "BUY 0.002 at 60001.0")
+    assert (floor.status(taker.id), taker.filled) == ("NEW", 0)
+    assert floor.core.books[1].asks.best == 0
 
 
 # ids and batches
@@ -319,6 +333,13 @@ def test_the_replaced_quantity_counts_what_is_filled(floor: Floor) -> None:
     assert (order.price, order.leaves, order.quantity) == (600_020, 3, 6)
 
 
+def test_a_replacement_that_crosses_takes(floor: Floor) -> None:
+    order = floor.order(BOB, "SELL 0.004 at 60010.0")
+    floor.order(ADA, "BUY 0.003 at 60001.0")
+    assert floor.replace(BOB, order.id, "SELL 0.004 at 60001.0").code == 0
+    assert (order.filled, order.leaves) == (3, 1)
+
+
 def test_a_refused_replacement_leaves_the_order_as_it_is() -> None:
     floor = Floor(money=1_000_000_000)
     order = floor.order(ADA, "BUY 0.010 at 59000.0")
@@ -332,6 +353,18 @@ def test_a_refused_replacement_leaves_the_order_as_it_is() -> None:
     assert len(floor.core.dump()) > len(before), "only the refused transactions were added"
     assert "ordSide can't be replaced" in floor.replace(ADA, order.id, "SELL 0.01 at 59000").message
     assert "can only be GTC or POST_ONLY" in floor.replace(ADA, order.id, "BUY 0.01 at 59000 IOC").message
+
+
+def test_a_reduce_only_order_is_not_replaced_by_a_part_below_the_smallest_value(floor: Floor) -> None:
+    floor.order(BOB, "SELL 0.010 at 3000.00", symbolCode=2)
+    floor.order(ADA, "BUY 0.010 at 3000.00", symbolCode=2)
+    order = floor.order(ADA, "SELL 0.010 at 3100.00 REDUCE_ONLY", symbolCode=2)
+    for text in ("SELL 0.003 at 3100.00 REDUCE_ONLY", "SELL 0.003 at 3101.00 REDUCE_ONLY"):
+        answer = floor.replace(ADA, order.id, text, symbolCode=2)
+        assert answer.code == 40230
+        assert "is below minOrderValue 10. The nearest quantity is 0.004, or the whole position" in answer.message
+        assert (order.price, order.quantity, order.leaves) == (310_000, 10, 10)
+    assert floor.replace(ADA, order.id, "SELL 0.004 at 3100.00 REDUCE_ONLY", symbolCode=2).code == 0
 
 
 def test_replace_finds_its_order_by_client_id(floor: Floor) -> None:
@@ -418,6 +451,18 @@ def test_reduce_only_below_the_minimum_value_must_close_the_whole_rest(floor: Fl
     floor.order(ADA, "SELL 0.002 at 4000.0 REDUCE_ONLY")
 
 
+@pytest.mark.parametrize(("last", "enough"), [("10000.0", True), ("9999.9", False)])
+@pytest.mark.parametrize(("opening", "closing"), [("BUY", "SELL"), ("SELL", "BUY")])
+def test_a_reduce_only_market_order_is_valued_at_the_last_price(
+    floor: Floor, opening: str, closing: str, last: str, enough: bool
+) -> None:
+    floor.order(BOB, f"{closing} 0.002 at 60000.0")
+    floor.order(ADA, f"{opening} 0.002 at 60000.0")
+    floor.mark(last)
+    floor.trade(last, "0.002")
+    assert (floor.place(ADA, f"{closing} 0.001 REDUCE_ONLY").code == 0) is enough
+
+
 def test_reduce_only_is_accepted_whatever_the_equity() -> None:
     floor = Floor(money=40_000_000)
     opened(floor, text="BUY 0.010")
@@ -489,6 +534,24 @@ def test_a_flip_closes_first_and_opens_the_rest(floor: Floor) -> None:
     assert (fill.long_term, fill.short_term) == (1, 1)
 
 
+def test_a_leg_keeps_the_sums_of_its_life(floor: Floor) -> None:
+    opened(floor)
+    floor.order(BOB, "SELL 0.002 at 60100.0")
+    floor.order(ADA, "BUY 0.002 at 60100.0")
+    floor.order(CYD, "BUY 0.003 at 60200.0")
+    floor.order(ADA, "SELL 0.003 at 60200.0")
+    leg = floor.position(ADA).long
+    assert (leg.size, leg.entered, leg.closed, leg.term) == (4, 7, 3, 1)
+    assert (leg.entered_value, leg.closed_value) == (300_000_000 + 120_200_000, 180_600_000)
+    assert leg.fees == (420_200_000 + 180_600_000) * 6 // 10_000
+    assert leg.pnl == 180_600_000 - 420_200_000 * 3 // 7
+    floor.order(CYD, "BUY 0.004 at 60200.0")
+    floor.order(ADA, "SELL 0.004 at 60200.0")
+    opened(floor)
+    assert (leg.size, leg.entered, leg.closed, leg.pnl, leg.term) == (5, 5, 0, 0, 2)
+    assert floor.position(ADA).fees == sum(f.open_fee + f.close_fee for f in floor.core.state.history.fills_of(ADA))
+
+
 def test_refusals_change_nothing_but_the_record(floor: Floor) -> None:
     opened(floor)
     state = floor.core.state
@@ -542,6 +605,35 @@ def test_an_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: 
     assert (answer.code, floor.status(order.id)) == (0, "NEW")
 
 
+def test_reduce_only_orders_of_a_short_position_are_cut_last_placed_first_when_it_shrinks(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    first = floor.order(ADA, "BUY 0.003 at 59000.0 REDUCE_ONLY")
+    second = floor.order(ADA, "BUY 0.002 at 59500.0 REDUCE_ONLY")
+    floor.order(BOB, "SELL 0.001 at 60100.0")
+    floor.order(ADA, "BUY 0.001")
+    assert (first.leaves, second.leaves) == (3, 1)
+    floor.order(BOB, "SELL 0.002 at 60100.0")
+    floor.order(ADA, "BUY 0.002")
+    assert (first.leaves, floor.status(second.id)) == (2, "CANCELED")
+    assert second.reason == "reduce-only: the position is down to 0.002"
+
+
+def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    assert floor.refused(ADA, "SELL 0.001 REDUCE_ONLY") == "there is no long position in BTCUSDC to reduce"
+    words = "FOK of 0.009 is above the short position of 0.005 that it may reduce"
+    assert floor.refused(ADA, "BUY 0.009 at 61000 FOK REDUCE_ONLY") == words
+    floor.order(ADA, "BUY 0.004 at 59000.0 REDUCE_ONLY")
+    rest = floor.order(ADA, "BUY 0.004 at 58000.0 REDUCE_ONLY")
+    assert (rest.leaves, rest.reason) == (1, "reduce-only: reduced to 0.001, the rest of the short position")
+    assert floor.refused(ADA, "BUY 0.001 at 57000.0 REDUCE_ONLY") == (
+        "reduce-only orders cover the short position of 0.005 already"
+    )
+    floor.order(BOB, "SELL 0.009 at 60100.0")
+    floor.order(ADA, "BUY 0.009 REDUCE_ONLY")
+    assert (floor.legs(ADA), floor.status(rest.id)) == ((0, 0), "CANCELED")
+
+
 # what holds for a long position holds for a short one
 
 
@@ -553,6 +645,35 @@ def test_the_words_for_the_buying_side_of_hedge_mode() -> None:
     assert floor.refused(BOB, "BUY_CLOSE_HEDGE 0.001 at 61000") == (
         "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode. Use BUY with REDUCE_ONLY"
     )
+
+
+@pytest.mark.parametrize("text", ["SELL 3 at 61000", "SELL 2.5 at 61000", "SELL 3 at 60899.1", "SELL 1 at 61500"])
+def test_a_selling_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: Floor, text: str) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 9_200_000_000)
+    order = floor.order(ADA, "SELL 3 at 61000")
+    floor.order(CYD, "BUY 1 at 60899")
+    ledger.withdraw(floor.core, account, 3_000_000_000)
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3 at 60899").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3.001 at 61000").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 2.9 at 60899").message
+    answer = floor.replace(ADA, order.id, text)
+    assert (answer.code, floor.status(order.id)) == (0, "NEW")
+
+
+@pytest.mark.parametrize(("side", "price", "bids", "asks"), [("BUY", 600_010, 2, 0), ("SELL", 600_010, 0, 2)])
+def test_a_replaced_order_counts_with_its_new_quantity_in_the_book_and_in_the_sums(
+    floor: Floor, side: str, price: int, bids: int, asks: int
+) -> None:
+    order = floor.order(ADA, f"{side} 0.004 at 60001.0")
+    assert floor.replace(ADA, order.id, f"{side} 0.002 at 60001.0").code == 0
+    book, position = floor.core.books[1], floor.position(ADA)
+    assert (dict(book.depth(1, 9)), dict(book.depth(-1, 9))) == (
+        {price: bids} if bids else {},
+        {price: asks} if asks else {},
+    )
+    assert (position.buy_quantity, position.sell_quantity) == (bids, asks)
+    assert (position.buy_value, position.sell_value) == (bids * 60_001_000, asks * 60_001_000)
 
 
 @pytest.mark.parametrize("who", [ADA, BOB])

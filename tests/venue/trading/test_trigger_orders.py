@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
+from tests.venue.play import BTC, ETH, Play
 from toolkit.protocol.orders.items import OrderItem
+from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW
+from toolkit.venue.model.constants import FILLED
 from toolkit.venue.risk import ledger
-from toolkit.venue.trading.placing import place
+from toolkit.venue.trading.placing import place, place_bracket
 
 BUILDER = "0x" + "bb" * 20
 
@@ -52,6 +55,12 @@ def test_take_profit_and_stop_loss_trigger_on_their_side(
     assert floor.status(order.id) == "FILLED"
     assert floor.legs(who) == (0, 0)
     assert floor.statuses(order.id)[:2] == ["ORDER_STATUS_UNTRIGGERED", "NEW"]
+
+
+def test_a_trigger_by_one_price_does_not_look_at_the_others(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 by LAST_PRICE")
+    floor.mark("58000.0")
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
 
 
 def test_index_and_mark_are_told_apart(floor: Floor) -> None:
@@ -172,6 +181,14 @@ def test_a_waiting_trigger_goes_with_its_position(floor: Floor) -> None:
     assert floor.find(waiting.id).reason == "the position it would reduce is gone"
 
 
+def test_a_flip_takes_the_triggers_of_the_old_side_with_it(floor: Floor) -> None:
+    waiting = floor.order(ADA, "SELL 0 SL when 59000")
+    floor.order(CYD, "BUY 0.009 at 59900.0")
+    floor.order(ADA, "SELL 0.009")
+    assert floor.legs(ADA) == (0, 4)
+    assert floor.status(waiting.id) == "CANCELED"
+
+
 @pytest.mark.parametrize("tif", ["IOC", "FOK"])
 def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor: Floor, tif: str) -> None:
     order = floor.order(ADA, f"SELL 0 SL when 59000 slip 0.005 {tif}")
@@ -205,6 +222,97 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
     assert (floor.status(order.id), floor.legs(ADA)) == ("FILLED", (0, 0))
 
 
+def test_an_exit_whose_offer_was_gone_before_its_turn_keeps_trying(floor: Floor) -> None:
+    floor.order(CYD, "SELL 0.008 at 60100.0")
+    floor.order(BOB, "BUY 0.008")
+    first, second = (floor.order(who, "SELL 0 SL when 59000 slip 0.005") for who in (ADA, BOB))
+    floor.trade("59000.0")
+    own = floor.order(ADA, "BUY 0.001 at 59100.0")  # within the bound of both, but no offer to her own exit
+    assert (floor.status(own.id), floor.find(second.id).filled) == ("FILLED", 1)
+    floor.order(CYD, "BUY 0.009 at 58900.0")
+    assert [floor.status(each.id) for each in (first, second)] == ["FILLED", "FILLED"]
+
+
+@pytest.mark.parametrize("hedged", [False, True])
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("bracketed", [False, True])
+def test_an_exit_of_the_whole_position_closes_what_it_then_is_at_every_try(
+    hedged: bool, side: int, bracketed: bool
+) -> None:
+    floor = Floor(*((ADA,) if hedged else ()))
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    exits = f"{closes}_CLOSE_HEDGE" if hedged else closes
+
+    def trade(quantity: str) -> None:
+        floor.order(CYD, f"{closes} {quantity} at 60000.0")
+        floor.order(ADA, f"{opens} {quantity} at 60000.0")
+
+    trade("1")
+    stop = f"{exits} 0 SL when {60_000 - side * 600} by MARK_PRICE slip 0.005"
+    if bracketed:
+        floor.order(CYD, f"{closes} 0.1 at 60000.0")
+        exit_id = floor.ids(floor.bracket(ADA, f"{opens} 0.1 at 60000.0", stop))[1]
+    else:
+        trade("0.1")
+        exit_id = floor.order(ADA, stop).id
+    first, second, last = (str(60_000 - side * off) for off in (700, 701, 702))
+    floor.order(CYD, f"{opens} 0.4 at {first}")
+    floor.mark(first)
+    assert floor.find(exit_id).filled == 400
+    # the position grows while the exit waits for somebody
+    floor.order(CYD, f"{closes} 0.2 at {60_000 - side * 500}")
+    floor.order(ADA, f"{opens} 0.2 at {60_000 - side * 500}")
+    floor.order(CYD, f"{opens} 0.3 at {second}")
+    assert (floor.find(exit_id).filled, max(floor.legs(ADA))) == (700, 600)
+    floor.order(CYD, f"{opens} 2 at {last}")
+    done = floor.find(exit_id)
+    assert (floor.legs(ADA), done.filled, done.quantity, floor.status(exit_id)) == ((0, 0), 1_300, 1_300, "FILLED")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_armed_exit_of_a_cross_account_leaves_its_isolated_positions_alone(side: int) -> None:
+    play = Play()
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(100_000, "ann", "zoe")
+    play.isolated("ann", ETH)
+    for code, price in ((BTC, 60_000), (ETH, 3_000)):
+        play.placed("zoe", closes, "0.5", price, code)
+        play.placed("ann", opens, "0.5", price, code)
+    play.placed("zoe", opens, "0.1", 3_000 - side * 1, ETH)
+    stop_at = {"triggerPx": str(60_000 - side * 600), "reduceOnlyOption": "SL_FROM_POSITION", "slippagePct": "0.005"}
+    play.placed("ann", closes, "0", tpslTriggerType="MARK_PRICE", **stop_at)
+    held, cash = play.position("ann", ETH).assigned, play.balance("ann")
+    play.oracle(60_000 - side * 700)
+    [stop] = play.account("ann").orders.values()
+    assert (stop.triggered, stop.waiting) == (True, True)
+    play.placed("zoe", opens, "0.2", 60_000 - side * 700)
+    play.oracle(60_000 - side * 710)
+    assert (stop.filled, stop.waiting) == (200, True)
+    play.placed("zoe", opens, "0.5", 60_000 - side * 710)
+    assert (stop.filled, stop.status, play.account("ann").waiting) == (500, FILLED, 0)
+    eth = play.position("ann", ETH)
+    assert (eth.assigned, eth.long.closed, eth.short.closed) == (held, 0, 0)
+    assert play.balance("ann") < cash
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_armed_exit_takes_its_own_accounts_order_for_no_offer_and_cancels_it_when_it_meets_it(side: int) -> None:
+    floor = Floor()
+    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
+    floor.order(CYD, f"{closes} 0.5 at 60000.0")
+    floor.order(ADA, f"{opens} 0.5 at 60000.0")
+    stop = floor.order(ADA, f"{closes} 0 SL when {60_000 - side * 600} by MARK_PRICE slip 0.005")
+    floor.mark(str(60_000 - side * 700))
+    tries = len(floor.statuses(stop.id))
+    own = floor.order(ADA, f"{opens} 0.1 at {60_000 - side * 750}")
+    assert (floor.status(own.id), len(floor.statuses(stop.id))) == ("NEW", tries)
+    floor.order(CYD, f"{opens} 0.5 at {60_000 - side * 760}")
+    assert (floor.status(own.id), floor.status(stop.id)) == ("CANCELED", "FILLED")
+    assert floor.legs(ADA) == (0, 0)
+
+
 def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(floor: Floor) -> None:
     first, second = (floor.order(ADA, f"SELL 0.003 SL when {price} slip 0.005") for price in (59_000, 59_001))
     floor.trade("59000.0")
@@ -232,6 +340,13 @@ def test_triggers_of_the_same_instant_go_by_age_and_may_set_off_others(floor: Fl
     assert prices == [579_500, 579_000]
 
 
+def test_post_only_that_would_match_when_triggered_is_cancelled(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 59500.0 TP when 61000 POST_ONLY")
+    floor.order(CYD, "BUY 0.001 at 59900.0")
+    floor.trade("61000.0")
+    assert (floor.status(order.id), order.reason) == ("CANCELED", "POST_ONLY would match when triggered")
+
+
 def test_replacing_a_waiting_one_moves_its_trigger(floor: Floor) -> None:
     order = floor.order(ADA, "SELL 0 SL when 59000")
     assert floor.replace(ADA, order.id, "SELL 0.002 SL when 58000 slip 0.05").code == 0
@@ -240,6 +355,23 @@ def test_replacing_a_waiting_one_moves_its_trigger(floor: Floor) -> None:
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
     floor.trade("58000.0")
     assert (floor.status(order.id), order.filled) == ("FILLED", 2)
+
+
+@pytest.mark.parametrize("trigger", ["when 61000", "", "when 70000 by MARK_PRICE"])
+def test_one_that_has_triggered_is_replaced_whatever_is_said_of_its_trigger(floor: Floor, trigger: str) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    assert floor.replace(ADA, order.id, f"SELL 0.004 at 61400.0 TP {trigger}").code == 0
+    assert (order.price, order.leaves, order.trigger, order.trigger_by) == (614_000, 4, 610_000, 1)
+
+
+def test_one_that_has_triggered_can_not_be_replaced_by_a_post_only_that_takes(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    floor.order(CYD, "BUY 0.001 at 60900.0")
+    answer = floor.replace(ADA, order.id, "SELL 0.005 at 60900.0 TP when 70000 POST_ONLY")
+    assert "POST_ONLY at 60900.0 would match the best bid 60900.0" in answer.message
+    assert (order.filled, order.price) == (0, 615_000)
 
 
 def test_triggers_that_were_cancelled_or_moved_do_not_pile_up(floor: Floor) -> None:
@@ -354,6 +486,26 @@ def test_children_go_with_a_main_order_that_is_cancelled_unfilled(floor: Floor) 
     assert floor.find(take).reason == "its main order was cancelled unfilled"
 
 
+def test_children_of_a_market_order_are_armed_by_its_fill(floor: Floor) -> None:
+    floor.order(BOB, "SELL 0.010 at 60100.0")
+    main, take, stop = bracket(floor, "BUY 0.010", TAKE, STOP)
+    assert floor.status(main) == "FILLED"
+    assert all(floor.find(each).armed for each in (take, stop))
+
+
+def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open(floor: Floor) -> None:
+    _, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    floor.order(ADA, "BUY 0.004 at 59950.0")
+    floor.order(CYD, "SELL 0.004")
+    assert floor.legs(CYD) == (0, 0)
+    assert not floor.find(stop).armed
+    assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED"
+    floor.order(BOB, "SELL 0.002 at 59900.0")
+    assert floor.find(stop).cover == 2
+    assert floor.find(take).armed
+
+
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
@@ -396,6 +548,13 @@ def test_a_single_tp_may_hang_on_an_open_order_by_parent_id(floor: Floor) -> Non
     assert floor.status(take.id) == "ORDER_STATUS_UNTRIGGERED"
 
 
+def test_an_exit_that_joins_is_held_against_its_main_order_not_against_what_joined_before(floor: Floor) -> None:
+    main, _ = bracket(floor, MAIN, STOP)
+    assert floor.replace(CYD, main, MAIN.replace("0.010", "0.005")).code == 0
+    assert "larger than the main order" in floor.refused(CYD, f"SELL 0.006 TP when 61000 parent {main}")
+    assert floor.order(CYD, f"SELL 0.005 TP when 61000 parent {main}").group == main
+
+
 FAR = "BUY 0.010 at 50000.0"
 
 
@@ -422,6 +581,21 @@ def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
     )
     answer = floor.replace(CYD, ids[text.split()[2]], text)
     assert (answer.code, words in answer.message) == (40230 if words else 0, True)
+
+
+def test_an_armed_exit_is_held_against_the_present_price_when_it_is_replaced(floor: Floor) -> None:
+    _, take, _ = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    words = "is already reached: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
+    assert words in floor.replace(CYD, take, "SELL 0.010 TP when 59900").message
+
+
+def test_a_replaced_exit_of_a_part_keeps_the_smallest_value(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0.002 SL when 6100")
+    answer = floor.replace(ADA, order.id, "SELL 0.001 SL when 6100")
+    assert answer.code == 40230, answer
+    assert "order value 6.1 (0.001 at 6100.0) is below minOrderValue 10" in answer.message
+    assert (order.quantity, order.trigger) == (2, 61_000)
 
 
 # builder types
@@ -472,6 +646,36 @@ def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_r
     assert order.reason.startswith("triggered, but margin: ")
 
 
+@pytest.mark.parametrize(("exit", "met"), [("TP when 61500", False), ("SL when 60500", False), ("TP when 60500", True)])
+@pytest.mark.parametrize("way", ["together", "later", "replaced"])
+def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
+    floor: Floor, exit: str, met: bool, way: str
+) -> None:
+    main = item("BUY 0.002 GTC when 61000", "reduceOnly") | {"ordType": "STOP_MARKET"}
+    first = exit if way == "together" else f"{exit[:2]} when {65_000 if exit[0] == 'T' else 57_000}"
+    items = [main, *([item(f"SELL 0.002 {first}", "reduceOnly")] if way != "later" else [])]
+    words = "is already reached: a take profit that sells triggers at the main order's price" if met else ""
+    if way == "together" and met:
+        with pytest.raises(Refused, match=words):
+            place_bracket(
+                floor.core,
+                context(floor, CYD, BUILDER),
+                OrderAction.recall({"type": "placeBracketOrder", "orders": items}),
+            )
+        return
+    ids = Floor.ids(
+        place_bracket(
+            floor.core, context(floor, CYD, BUILDER), OrderAction.recall({"type": "placeBracketOrder", "orders": items})
+        )
+    )
+    if way == "later":
+        answer = floor.place(CYD, f"SELL 0.002 {exit} parent {ids[0]}")
+        assert (answer.code, words in answer.message) == (40230 if met else 0, True)
+    elif way == "replaced":
+        answer = floor.replace(CYD, ids[1], f"SELL 0.002 {exit}")
+        assert (answer.code, words in answer.message) == (40230 if met else 0, True)
+
+
 @pytest.mark.parametrize(("quantity", "accepted"), [("0.002", True), ("0", True), ("0.001", False)])
 def test_an_exit_of_a_part_of_its_main_order_has_the_smallest_value(
     floor: Floor, quantity: str, accepted: bool
@@ -487,6 +691,20 @@ def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
         place(floor.core, context(floor, ADA, BUILDER), OrderItem.recall(made))
 
 
+@pytest.mark.parametrize(("trigger", "met"), [("55000", True), ("61000", False)])
+def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_names(
+    floor: Floor, trigger: str, met: bool
+) -> None:
+    main = floor.order(CYD, FAR)
+    made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
+    if met:
+        with pytest.raises(Refused, match="triggers at LAST_PRICE ≥ 55000, which is 60000"):
+            place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
+    else:
+        order = place(floor.core, context(floor, CYD, BUILDER), OrderItem.recall(made))
+        assert (order.armed, order.group) == (True, 0)
+
+
 def test_exits_of_a_main_order_that_only_reduced_go_with_it(floor: Floor) -> None:
     floor.order(BOB, "BUY 0.010 at 59900.0")
     floor.order(CYD, "SELL 0.010 at 59900.0")
@@ -494,3 +712,28 @@ def test_exits_of_a_main_order_that_only_reduced_go_with_it(floor: Floor) -> Non
     floor.order(BOB, "SELL 0.010 at 59900.0")
     assert (floor.status(main), floor.status(take)) == ("FILLED", "CANCELED")
     assert floor.find(take).reason == "its main order ended without a position to protect"
+
+
+def test_a_selling_bracket_arms_its_exits_for_what_it_opened(floor: Floor) -> None:
+    _, take, stop = bracket(floor, "SELL 0.010 at 60100.0", "BUY 0.010 TP when 59000", "BUY 0.010 SL when 61000")
+    floor.order(BOB, "BUY 0.004 at 60100.0")
+    assert [(floor.find(each).armed, floor.find(each).cover) for each in (take, stop)] == [(True, 4)] * 2
+    floor.order(ADA, "SELL 0.050 at 61100.0")
+    floor.core.state.markets[1].last = 610_000
+    floor.core.run_hooks()
+    floor.watch.check()
+    assert (floor.find(stop).filled, floor.status(take)) == (4, "CANCELED")
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "exit"), [("BUY", "SELL", "SL when 55000"), ("SELL", "BUY", "SL when 65000")]
+)
+def test_an_exit_that_joins_a_partly_filled_order_is_armed_for_what_that_still_holds(
+    floor: Floor, side: str, other: str, exit: str
+) -> None:
+    main = floor.order(CYD, f"{side} 0.010 at 60000.0")
+    floor.order(BOB, f"{other} 0.004 at 60000.0")
+    order = floor.order(CYD, f"{other} 0.010 {exit} parent {main.id}")
+    assert (order.armed, order.cover, order.group, order.parent) == (True, 4, main.id, main.id)
+    floor.order(BOB, f"{other} 0.006 at 60000.0")
+    assert (floor.status(main.id), order.armed, order.cover) == ("FILLED", True, 10)

@@ -152,6 +152,16 @@ def test_every_choice_solves_its_problem(session: Session) -> None:
         assert count, fields
 
 
+def test_a_notional_is_shown_as_the_quantities_around_it(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="1000", quantity_as="notional")
+    found = problem(ticket, "quantity")
+    assert found.message.startswith("1000 USDC at 60000 is 0.01666667, not a multiple of stepSize 0.001")
+    assert found.nearest == ("0.016 = 960.00 USDC", "0.017 = 1,020.00 USDC")
+    ticket.take(found.choices[0])
+    assert (ticket.quantity, ticket.quantity_as) == ("0.016", "base")
+    assert ticket.valid
+
+
 def test_a_share_is_of_the_margin_or_of_the_position(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="50", quantity_as="share")
     taken = problem(ticket, "quantity").choices[0]
@@ -257,6 +267,25 @@ def test_the_preview_of_an_exit_beyond_its_bankruptcy_price_stops_there(session:
     assert session.fills(exact=True)["price"].iloc[-1] * sign <= bound * sign
     near = session.ticket("BTCUSDC", side=side, quantity="1", price=str(round(mark)))
     assert near.preview()["bankruptcy_price"] is None
+
+
+@pytest.mark.parametrize(
+    ("held", "side", "quantity", "effect"),
+    [
+        ("0.02", "BUY", "0.01", "adds to the long: 0.02 → 0.03"),
+        ("0.02", "SELL", "0.02", "closes the long of 0.02"),
+        ("0.02", "SELL", "0.05", "turns the long of 0.02 into a short of 0.03"),
+        ("-0.02", "BUY", "0.01", "reduces the short: 0.02 → 0.01"),
+        ("-0.02", "SELL", "0.01", "adds to the short: 0.02 → 0.03"),
+    ],
+)
+def test_the_effect_on_the_position_in_words(
+    session: Session, held: str, side: str, quantity: str, effect: str
+) -> None:
+    place = session.sell if held.startswith("-") else session.buy
+    place("BTCUSDC", held.removeprefix("-"))
+    ticket = session.ticket("BTCUSDC", side=side, order_type="MARKET", quantity=quantity)
+    assert ticket.preview()["effect"] == effect
 
 
 def test_in_hedge_mode_reduce_only_closes_the_other_half(session: Session, venue: LocalVenue) -> None:
@@ -420,6 +449,28 @@ def test_a_resting_order_is_followed_until_it_is_cancelled(session: Session) -> 
     ticket.refresh()
     assert ticket.status == "CANCELED"
     assert "cancelled" in ticket.view["following"]["words"]
+
+
+def test_a_fill_is_shown_with_its_average_price(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2")
+    ticket.submit()
+    ticket.confirm()
+    assert ticket.status == "FILLED"
+    fills = session.fills(exact=True)
+    following = ticket.following
+    assert following is not None
+    assert following.filled == 2
+    assert following.average_price == (fills["value"].sum() / 2)
+    assert following.words().startswith("filled: 2 at ")
+
+
+def test_a_partial_fill_is_shown(session: Session, venue: LocalVenue) -> None:
+    _, ask = best(session)
+    ticket = session.ticket("BTCUSDC", price=str(ask), quantity="3")
+    ticket.submit()
+    ticket.confirm()
+    assert ticket.status == "PARTIALLY_FILLED"
+    assert "open" in ticket.view["following"]["words"]
 
 
 def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalVenue) -> None:

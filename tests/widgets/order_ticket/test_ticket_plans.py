@@ -37,6 +37,35 @@ def test_a_scale_is_one_request_of_orders_that_add_up(session: Session) -> None:
     assert session.orders("BTCUSDC", open=True).empty
 
 
+@pytest.mark.parametrize(
+    ("side", "price", "exit_as", "take_profit", "stop_loss", "prices"),
+    [
+        ("BUY", "50000", "price", "66000", "47000", ("66000", "47000")),
+        ("BUY", "50000", "percent", "10", "5", ("55000.0", "47500.0")),
+        ("BUY", "50000", "pnl", "100", "50", ("60000.0", "45000.0")),
+        ("SELL", "70000", "price", "47000", "71000", ("47000", "71000")),
+        ("SELL", "70000", "percent", "10", "5", ("63000.0", "73500.0")),
+        ("SELL", "70000", "pnl", "100", "50", ("60000.0", "75000.0")),
+    ],
+)
+def test_exits_are_trigger_prices_with_their_expected_result(
+    session: Session, side: str, price: str, exit_as: str, take_profit: str, stop_loss: str, prices: tuple[str, str]
+) -> None:
+    fields = {"exit_as": exit_as, "take_profit": take_profit, "stop_loss": stop_loss}
+    ticket = session.ticket("BTCUSDC", side=side, price=price, quantity="0.01", **fields)
+    assert ticket.problems == ()
+    order = ticket.order
+    assert order is not None
+    assert tuple(leg.trigger_price for leg in order.legs[1:]) == prices
+    exits, preview = ticket.preview()["exits"], ticket.preview()
+    sign = 1 if side == "BUY" else -1
+    for name, expected in zip(("take_profit", "stop_loss"), map(Decimal, prices), strict=True):
+        trigger, pnl = exits[name]
+        fees = preview["fee"] + Decimal("0.0006") * expected * Decimal("0.01")
+        assert trigger == expected
+        assert pnl == sign * (expected - Decimal(price)) * Decimal("0.01") - fees
+
+
 def test_a_share_sets_whole_steps_that_pass(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="50000")
     press(ticket, "share", percent=100)
@@ -144,3 +173,10 @@ def test_the_slider_of_a_stop_takes_a_share_of_the_position(session: Session) ->
     ticket.quantity_as = "share"
     [quantity] = [one for row in ticket.form["rows"] for one in row if one and one["name"] == "quantity"]
     assert quantity["spoken"] == "Quantity, in percent of the position"
+
+
+def test_a_twap_with_a_limit_previews_the_fees_of_a_taker(session: Session) -> None:
+    fields = {"order_type": "TWAP", "quantity": "0.1", "duration": "10m", "count": "11", "price": "30000"}
+    preview = session.ticket("BTCUSDC", **fields).preview()
+    assert (preview["fills"], preview["notional"]) == (Decimal("0.1"), 3000)
+    assert preview["fee"] == 3000 * preview["taker"] > 3000 * preview["maker"]

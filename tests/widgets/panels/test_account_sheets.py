@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import toolkit
 from tests.widgets.order_ticket.test_effects import PRODUCTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
+from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels import account_sheets
 from toolkit.widgets.panels.account_sheets import SHOCKS, stress_rows
 
@@ -60,6 +62,20 @@ def test_the_latest_settlements_and_payments_are_listed_newest_first(monkeypatch
             assert [row[0] for row in own] == [row[0] for row in rates]
             widget.stop()
             venue.advance("4h")
+
+
+@pytest.mark.parametrize(("left_out", "rate"), [("funding_rate", "–"), ("mark_price", "0.0100 %")])
+def test_without_a_rate_or_a_mark_price_the_next_payment_is_not_known(
+    session: Session, left_out: str, rate: str
+) -> None:
+    session.buy("BTCUSDC", "0.5")
+    widget: Any = toolkit.widgets.Funding(session, "BTCUSDC")
+    REFRESHER.remove(widget)
+    widget.live = SimpleNamespace(
+        value={"funding_rate": Decimal("0.0001"), "mark_price": Decimal(60_000), left_out: None}
+    )
+    rows = {row[0]: row[1] for row in widget._make_view()["rows"]}
+    assert (rows["Running rate"], rows["Next payment (est.)"]) == (rate, "– USDC")
 
 
 @pytest.mark.parametrize(("shock", "gone"), [("-0.2", True), ("0.2", False)])
