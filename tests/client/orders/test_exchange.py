@@ -205,8 +205,9 @@ def test_what_an_action_can_not_take_is_said() -> None:
     ):
         with pytest.raises(InputError, match=words):
             call()
-    with pytest.raises(InputError, match="this wallet has no agent key"):
-        session(FakeVenue(), wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.approve_agent()
+    for wallet in (toolkit.Wallet(master=MASTER_KEY), None):
+        with pytest.raises(InputError, match="this wallet has no agent key"):
+            session(FakeVenue(), wallet=wallet).exchange.approve_agent()
 
 
 @pytest.mark.parametrize(

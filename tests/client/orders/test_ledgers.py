@@ -248,6 +248,39 @@ def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
     assert type(full["state"].iloc[0]) is str
 
 
+@pytest.mark.parametrize(("errors", "opened"), [([], True), (["locked"] * 99, True), (["locked"] * 100, False)])
+def test_a_new_file_that_another_process_opens_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors: list[str], opened: bool
+) -> None:
+    waits: list[float] = []
+
+    class Locked(sqlite3.Connection):
+        def execute(self, statement: str, *given: Any) -> sqlite3.Cursor:
+            if statement == "PRAGMA journal_mode=WAL" and errors:
+                raise sqlite3.OperationalError(f"database is {errors.pop(0)}")
+            return super().execute(statement, *given)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **more, factory=Locked))
+    monkeypatch.setattr(ledger_file.time, "sleep", waits.append)
+    failures = len(errors)
+    if opened:
+        SqliteLedger(tmp_path / "intents.db").close()
+    else:
+        with pytest.raises(InputError, match="locked"):
+            SqliteLedger(tmp_path / "intents.db")
+    assert waits == [0.02] * (failures - (not opened))
+
+
+def test_memory_keeps_a_number_of_intents_and_an_eighth_of_slack() -> None:
+    book = MemoryLedger(keep=16)
+    counts = []
+    for number in range(22):
+        book.record(replace(INTENT, id=str(number), state=IntentState.REJECTED))
+        counts.append(len(book.all()))
+    assert counts == [*range(1, 19), 16, 17, 18, 16]
+
+
 def test_what_is_recorded_as_sent_is_signed(ledger: Ledger) -> None:
     ledger.record(replace(INTENT, state=IntentState.SENT))
     for state in (IntentState.SENT, IntentState.UNKNOWN, IntentState.SUBMITTED):

@@ -18,7 +18,7 @@ from toolkit.errors import BadAnswer, Disconnected
 
 Query = Mapping[str, str]
 Route = Callable[[Query], Any]
-TIME = 1_000
+TIME = 2_000
 HASH = "0xAb"
 VAULT = "0x" + "77" * 20
 
@@ -124,6 +124,17 @@ def test_an_order_is_known_by_its_state_or_else_its_events(
     assert (found.accepted, found.code) == (expected["txCode"] == 0, 40230 if expected["txCode"] else 0)
     reason = f"clOrdId 5000: {expected['txMsg']}"
     assert found.message == (reason if expected["txCode"] else "the venue knows its orders")
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize(("since_ms", "recent"), [(-1_001, False), (-1_000, False), (-999, True), (None, True)])
+def test_under_an_id_of_the_users_own_an_order_that_ended_before_is_another_one(
+    fresh: bool, since_ms: int | None, recent: bool
+) -> None:
+    made = replace(BUY, nonce=BUY.nonce if fresh else 6)
+    row = SHOWN | {"status": "FILLED", "blockTime": None if since_ms is None else TIME + since_ms}
+    found, _ = ask(outcome.query_outcome(made), states=only(5000, row))
+    assert isinstance(found, Proof) is (fresh or recent)
 
 
 def test_some_of_a_requests_orders_show_that_it_arrived_but_not_that_it_is_over() -> None:

@@ -10,20 +10,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
+from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
 from toolkit.client.orders.delivery import Delivery, Prepared, Sender
 from toolkit.client.orders.intents import Intent, IntentState, Proof
 from toolkit.client.orders.receipts import UNSET
 from toolkit.errors import (
     Disconnected,
+    ExchangeError,
     LimitReached,
     NotSent,
     OutcomeUnknown,
+    RequestExpired,
     TimedOut,
     WalletError,
 )
@@ -64,9 +69,18 @@ class Run:
 
 
 def drive(
-    delivery: Delivery, flow: Flow[Any], script: Sequence[Any], shown: Any = (), now_ms: int = 50, took_ms: int = 0
+    delivery: Delivery,
+    flow: Flow[Any],
+    script: Sequence[Any],
+    shown: Any = (),
+    now_ms: int = 50,
+    took_ms: int = 0,
+    forward_ms: int = 0,
 ) -> Run:
-    """Run a flow: posts are answered from the script, reads with the rows shown; each post takes some time."""
+    """Run a flow: posts are answered from the script, reads with the rows shown; each post takes some time.
+
+    The clock is set forward with each post, which no time takes.
+    """
     run, answers, elapsed, answer = Run(), iter(script), 1_000, None
     try:
         while True:
@@ -75,7 +89,7 @@ def drive(
                 case Fetch(method="POST"):
                     assert request.path == EXCHANGE_PATH
                     run.posted.append(str(delivery.ledger.all()[-1].state))
-                    elapsed, now_ms = elapsed + took_ms, now_ms + took_ms
+                    elapsed, now_ms = elapsed + took_ms, now_ms + took_ms + forward_ms
                     answer = next(answers)
                 case Fetch():
                     run.asked.append(request.path.rpartition("/")[2])
@@ -122,6 +136,7 @@ SHOWN = {"page": [transaction(signer=AGENT)]}
     [
         ([OK], ["SENT"], None, "SUBMITTED"),
         ([NotSent("x"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
+        ([TimedOut("x"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Disconnected("x"), NotSent("x"), OK], ["SENT", "UNKNOWN", "UNKNOWN"], None, "SUBMITTED"),
         ([NotSent("x")] * 3, ["SENT"] * 3, NotSent, "REJECTED"),
         ([NotSent("x"), NotSent("x"), TimedOut("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
@@ -131,11 +146,14 @@ SHOWN = {"page": [transaction(signer=AGENT)]}
         ([Reply(429, b"<html>"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
         ([Reply(503, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([Reply(200, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([TimedOut("x"), Reply(404, b"<html>")], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
         ([reply(40220), OK], ["SENT", "SENT"], None, "SUBMITTED"),
+        ([reply(40220), NotSent("x"), NotSent("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
         ([reply(40220)] * 3, ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
         ([reply(1, 503), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
         ([reply(40230)], ["SENT"], OutcomeUnknown, "UNKNOWN"),
         ([TimedOut("x"), reply(40204)], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
+        ([KeyboardInterrupt()], ["SENT"], KeyboardInterrupt, "UNKNOWN"),
         ([NotSent("x"), KeyboardInterrupt()], ["SENT", "SENT"], KeyboardInterrupt, "UNKNOWN"),
     ],
 )
@@ -344,6 +362,76 @@ def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is(
     given = s.intents.prepare(LEVERAGE)
     with pytest.raises(LimitReached, match="was not confirmed"):
         s.intents.send(given)
+
+
+@pytest.mark.parametrize("code", [40003, 40204, 40208, 40280])
+@pytest.mark.parametrize("timeout", [0.0, 0.5, 30.0])
+@pytest.mark.parametrize("expiry", [None, 60_000])
+def test_a_refusal_is_confirmed_within_two_seconds(code: int, timeout: float, expiry: int | None) -> None:
+    made = session(FakeVenue(), settle_timeout=timeout, attempts=1)._delivery
+    shown = {"states": [], "events": [], "page": {"total": 0, "items": []}}
+    run = drive(made, made.send(prepared(made, expiry)), [reply(code, data={})], shown)
+    assert isinstance(run.end, ExchangeError)
+    assert (run.end.code, made.ledger.all()[-1].state) == (code, "REJECTED")
+    assert sum(run.waits) == pytest.approx(min(timeout, 2.0))
+
+
+def test_the_client_waits_before_the_venue_refuses_for_the_rate_whatever_the_clock_shows() -> None:
+    limited = session(FakeVenue(), settle_timeout=0, rates={"setLeverage": Rate(per_second=10, burst=2)})._delivery
+    waits = []
+    for hour in (4, 3, 2, 1):
+        flow = limited.submit(LEVERAGE)
+        waits += drive(limited, flow, [OK], now_ms=hour * 3_600_000).waits
+    assert waits == pytest.approx([0.1, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "forward_ms", "expiry", "again"),
+    [
+        (30_000, 10**9, UNSET, True),  # the clock was wrong: by the venue's it had expired
+        (0, 60_001, UNSET, True),
+        (0, 60_000, UNSET, False),  # it had not expired, by the venue's time
+        (30_001, 10**9, UNSET, False),  # the call itself took too long
+        (0, 10**9, 60_000, False),  # as it was asked for
+    ],
+)
+def test_an_order_that_expired_by_a_wrong_clock_is_made_once_more(
+    delivery: Delivery, took_ms: int, forward_ms: int, expiry: Any, again: bool
+) -> None:
+    flow = delivery.submit(ORDER, expiry_after=expiry)
+    run = drive(delivery, flow, [reply(40208), OK], took_ms=took_ms, forward_ms=forward_ms)
+    assert len(run.posted) == 1 + again
+    assert isinstance(run.end, RequestExpired) is not again
+    states = [str(one.state) for one in delivery.ledger.all()]
+    assert states == ["REJECTED", "SUBMITTED"][: 1 + again]
+
+
+def test_another_requests_answer_is_not_believed(delivery: Delivery) -> None:
+    wrong = reply(data={"results": [{"clOrdId": 9}]})
+    run = post(delivery, [wrong] * 3, 60_000)
+    assert run.posted == ["SENT", "UNKNOWN", "UNKNOWN"]
+    assert isinstance(run.end, OutcomeUnknown)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["BUY", "NEW", "REJECTED", 77]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = ("ordId", "ordSide", "side", "execStatus", "reason", "nonce", "signer", "actionType", "txCode", "data")
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(row=st.dictionaries(st.sampled_from(NAMES), JUNK), kind=st.sampled_from(["perpOrder", "actionAck"]))
+def test_a_feed_that_tells_nonsense_does_no_harm(delivery: Delivery, row: dict[str, Any], kind: str) -> None:
+    post(delivery, [OK], 60_000)
+    before = delivery.ledger.all()[-1]
+    assert before.state == "SUBMITTED"
+    row |= {"clOrdId": before.client_ids[0]}
+    for channel, items in (("orderHist", [row]), ("userEvent", [{"eventType": kind, "event": [row]}, row])):
+        delivery.take_records(channel, MASTER, items, 51)
+    tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
+    assert tells or delivery.ledger.all()[-1] == before
 
 
 def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:

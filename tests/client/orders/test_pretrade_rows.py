@@ -76,6 +76,7 @@ LAST = {"side": "1", "leaveQty": "1", "price": "200000"}
         ("21", {"longSize": "200.001"}, [], ["maxLeverage"]),
         ("21", {"shortSize": "-200"}, [], []),
         ("21", {"shortSize": "-200.001"}, [], ["maxLeverage"]),
+        ("21", {"shortSize": "-200"}, [{"side": "2", "leaveQty": "100"}, {"side": "2", "price": "1"}], []),
         ("21", {"longSize": "150", "shortSize": "-150"}, [], []),
         ("21", {"longSize": "100"}, [{"side": "1", "leaveQty": "100", "price": "100000"}], []),
         ("21", {"longSize": "100"}, [{"side": "1", "leaveQty": "100.1", "price": "100000"}], ["maxLeverage"]),

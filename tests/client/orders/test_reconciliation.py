@@ -265,6 +265,29 @@ def test_a_refusal_is_the_outcome_only_where_no_copy_was_executed(
         assert found.receipt.state is IntentState.REJECTED
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "ends"),
+    [
+        (40204, 200, "REJECTED"),
+        (40204, 499, "REJECTED"),
+        (40204, 500, "ACCEPTED"),
+        (49999, 200, "REJECTED"),
+        (50000, 200, "ACCEPTED"),
+        (40231, 200, "ACCEPTED"),
+    ],
+)
+def test_what_an_error_of_the_venue_leaves_open_is_asked_for_as_long_as_what_it_took(
+    code: int, status: int, ends: str
+) -> None:
+    asked: list[Any] = []
+
+    def late(query: Any) -> Any:
+        asked.append(query)
+        return pages([transaction(*([] if len(asked) > 6 else [6]))])(query)
+
+    assert classify(SENT, answer(code, status=status), timeout=30.0, page=late)[1].state == ends
+
+
 @pytest.mark.parametrize(("now_ms", "ends"), [(60_064, "UNKNOWN"), (60_065, "REJECTED")])
 def test_once_no_copy_can_be_executed_any_more_a_refusal_is_the_outcome(now_ms: int, ends: str) -> None:
     found, kept = classify(SENT, answer(40204, "text"), True, now_ms=now_ms, **NOT_SHOWN)

@@ -8,12 +8,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
 import toolkit
 from tests.client.fake import META
 from tests.client.parent_orders.test_twap import unanswered
+from tests.support.network import Network
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger
 from toolkit.client.parent_orders.parents import CHILD_COLUMNS, COLUMNS, ParentOrder
@@ -215,6 +217,39 @@ def test_a_close_ends_the_thread_though_another_slice_is_due_in_hours(fast: tupl
     assert thread.daemon
     session.close()
     assert not thread.is_alive()
+
+
+def test_a_close_waits_for_the_child_order_on_its_way_and_its_outcome_is_recorded() -> None:
+    with LocalVenue(clock="real", speed=600, market=False, settle_delay=0) as venue:
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        network, ledger = Network(venue), MemoryLedger()
+        left, answered, closing = threading.Event(), threading.Event(), threading.Event()
+        session = toolkit.connect(venue=venue, intents=ledger, transport=network)
+
+        def held(request: httpx.Request) -> None:
+            if request.method == "POST":
+                left.set()
+                assert closing.wait(30)
+                closer.join(0.2)
+                answered.set()
+
+        def close() -> None:
+            closing.set()
+            session.close()
+            assert answered.is_set(), "the session closed before the order on its way was answered"
+            ended.append(True)
+
+        ended, closer = list[bool](), threading.Thread(target=close)
+        parent = session.twap("BTCUSDC", "BUY", "0.002", "30s", slices=2)
+        network.after = held
+        assert left.wait(30)
+        closer.start()
+        closer.join(30)
+        assert ended == [True]
+        [plan] = [Plan.load(text) for name, text in ledger.notes().items() if name == parent.id]
+        assert [child.filled for child in plan.children] == [Decimal("0.001")] * 2
+        assert [str(one.state) for one in ledger.all() if one.action == "placeOrder"] == ["ACCEPTED"] * 2
+        assert not [one for one in threading.enumerate() if one.name == "toolkit-parent-orders"]
 
 
 # the plan, and what is asked before one is recorded

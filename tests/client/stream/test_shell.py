@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from toolkit.client.stream import shell as shells
 from toolkit.client.stream.client import FeedClient
-from toolkit.client.stream.connections import ConnectionEnded
+from toolkit.client.stream.connections import ConnectionEnded, HubConnection
 from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError
+from toolkit.errors import FeedError, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire
 
 BTC = {"symbol": "BTCUSDC"}
@@ -276,3 +277,114 @@ def test_a_live_object_that_is_opened_during_a_close_is_closed_or_refused(feed: 
     with pytest.raises(FeedError, match="ticker: the stream was closed meanwhile"):
         ticker(client)
     assert (lines.attempts, client.protocol.phase) == (0, "idle")
+
+
+def test_a_history_that_fails_is_the_reason_and_not_the_end(feed: Open) -> None:
+    def history(_: Any) -> dict[str, Any]:
+        raise RuntimeError("no route")
+
+    client, lines = feed(history)
+    live = LiveLog(client, wire.CHANNELS["userFilled"], {"userAddress": USER})
+    line = lines.wait()
+    line.wait_sent(1)
+    line.say(wire.acknowledgement("subscribe", live.subject))
+    live.wait(lambda one: one.reason.endswith("earlier records are not known: no route"), timeout=10)
+    assert live.is_live
+
+
+def test_a_refused_subscription_is_not_asked_for_on_the_next_connection(feed: Open) -> None:
+    client, lines = feed()
+    refused, live = LiveValue(client, wire.CHANNELS["ticker"], {"symbol": "NOPE"}), ticker(client)
+    line = lines.wait()
+    line.wait_sent(2)
+    line.say(wire.refusal("subscribe", 40003, "not listed", "ticker.NOPE"))
+    with pytest.raises(SubscriptionRefused, match="not listed"):
+        refused.wait(timeout=10)
+    line.say(None)
+    second = lines.wait(2)
+    second.ticker(1)
+    live.wait(has_update, timeout=10)
+    assert second.sent == [wire.subscribe(wire.CHANNELS["ticker"], BTC)]
+
+
+class Hub:
+    """The feed of a venue in this process, as a connection sees it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.sent: list[str] = []
+        self.closed, self.reason, self.on_wake = False, "", None
+        self.names: list[str] = []
+
+    def open(self, name: str, clock: Any) -> Hub:
+        self.names.append(name)
+        assert clock() > 0
+        return self
+
+    def send(self, text: str) -> None:
+        self.sent.append(text)
+
+    def drain(self) -> list[str]:
+        texts, self.texts = self.texts, []
+        return texts
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_connection_in_this_process_gives_every_text_before_its_end() -> None:
+    async def use() -> None:
+        hub = Hub()
+        hub.texts = ["1"]
+        connection = await HubConnection.connect(hub)
+        other = await HubConnection.connect(Hub())
+        assert await connection.receive() == "1"
+        waiting = asyncio.create_task(connection.receive())
+        await asyncio.sleep(0)
+        hub.texts = ["2", "3"]
+        assert hub.on_wake is not None
+        threading.Thread(target=hub.on_wake).start()
+        assert await asyncio.wait_for(waiting, 10) == "2"
+        hub.closed, hub.reason = True, "maintenance"
+        assert await connection.receive() == "3"
+        for _ in range(2):
+            with pytest.raises(ConnectionEnded, match="the venue closed the connection: maintenance"):
+                await asyncio.wait_for(connection.receive(), 10)
+        await connection.send("hello")
+        await connection.close()
+        assert (hub.sent, hub.on_wake, len(hub.names)) == (["hello"], None, 1)
+        assert other is not connection
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_threads_that_are_left_running_end_with_the_program(
+    feed: Open, restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the next live object comes after the thread's last look for work, and before it is gone."""
+    client, lines = feed(linger_ms=1)
+    run, later = asyncio.run, list[LiveValue]()
+
+    def run_and_restart(main: Any) -> None:
+        run(main)
+        if not later:
+            later.append(ticker(client))
+
+    if restarted:
+        monkeypatch.setattr(asyncio, "run", run_and_restart)
+    live = ticker(client)
+    [first] = [one for one in threading.enumerate() if one.name == "toolkit-feed"]
+    line = lines.wait()
+    line.wait_sent(1)
+    if restarted:
+        live.close()
+        first.join(10)
+        assert not first.is_alive()
+        live, line = later[0], lines.wait(2)
+    line.ticker(1)
+    live.wait(has_update, timeout=10)
+    assert first.daemon
+    shells._stop_all()
+    assert line.closed == 1
+    assert not [one for one in threading.enumerate() if one.name == "toolkit-feed"]

@@ -17,8 +17,11 @@ from tests.client.stream import LIVE_NAMES
 from tests.venue.traders import Trader
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.protocol import FeedProtocol
+from toolkit.client.stream.shell import DirectShell
 from toolkit.client.stream.stream import Stream
+from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData, SubscriptionRefused
+from toolkit.venue.feed.hub import FeedConnection
 from toolkit.venue.local import LocalVenue
 
 
@@ -307,3 +310,169 @@ def test_an_interrupted_cell_leaves_no_message_half_applied(
         alice.place("BUY", "62500", "0.001")
     assert book.best_bid == 62500, "the next look asks for a fresh snapshot"
     book.assert_healthy()
+
+
+def test_the_book_answers_in_decimals(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    assert (book.best_bid, book.best_ask, book.mid, book.spread) == (None, None, None, None)
+    alice.place("SELL", "62501", "0.002")
+    alice.place("BUY", "62500", "0.003")
+    assert (book.best_bid, book.best_ask) == (Decimal("62500.0"), Decimal("62501.0"))
+    assert (book.mid, book.spread) == (Decimal("62500.5"), Decimal("1.0"))
+    assert repr(book) == "<LiveBook orderBook.BTCUSDC.20 live age 0 ms: bid 62500.0, ask 62501.0, 2 levels>"
+
+
+def test_waiting_on_a_manual_clock_never_blocks(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    assert book.wait(lambda live: live.state == "live") is book
+    with pytest.raises(StaleData, match=r"no update came. With a manual clock nothing arrives until venue\.advance"):
+        book.wait()
+    alice.place("BUY", "62500", "0.003")
+    book.wait(lambda live: live.best_bid == 62500)
+    with pytest.raises(StaleData, match="the condition did not come true within"):
+        book.wait(lambda live: False, timeout=0.01)
+
+
+def test_a_read_waits_for_what_another_thread_is_just_reading(
+    stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = stream.order_book("BTCUSDC", 5)
+    asked, drained, released = threading.Event(), threading.Event(), threading.Event()
+    drain, is_reader = FeedConnection.drain, DirectShell.is_reader_thread
+    seen: list[int] = []
+
+    def drain_slowly(connection: FeedConnection) -> list[str]:
+        texts = drain(connection)
+        drained.set()
+        assert released.wait(10)
+        return texts
+
+    def is_reader_once_drained(shell: DirectShell) -> bool:
+        if threading.current_thread() is reader and not asked.is_set():
+            asked.set()
+            assert drained.wait(10)
+        return is_reader(shell)
+
+    reader = threading.Thread(target=lambda: seen.append(len(book.rows())))
+    writer = threading.Thread(target=lambda: alice.place("BUY", "62000", "0.001"))
+    monkeypatch.setattr(FeedConnection, "drain", drain_slowly)
+    monkeypatch.setattr(DirectShell, "is_reader_thread", is_reader_once_drained)
+    reader.start()
+    assert asked.wait(10)
+    writer.start()
+    assert drained.wait(10)
+    reader.join(0.1)
+    waited = reader.is_alive()
+    released.set()
+    reader.join(10)
+    writer.join(10)
+    assert waited
+    assert seen == [1]
+
+
+def test_time_does_not_pass_while_another_thread_is_just_reading(
+    stream: Stream, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would see the end of a connection as late as the time then is, and reconnect after that."""
+    book = stream.order_book("BTCUSDC", 5)
+    drained, released = threading.Event(), threading.Event()
+    drain = FeedConnection.drain
+
+    def drain_slowly(connection: FeedConnection) -> list[str]:
+        texts = drain(connection)
+        drained.set()
+        assert released.wait(10)
+        return texts
+
+    monkeypatch.setattr(FeedConnection, "drain", drain_slowly)
+    reader = threading.Thread(target=book.rows)
+    reader.start()
+    assert drained.wait(10)
+
+    def cut() -> None:
+        venue.host.feed.faults.cut()
+        alice.place("BUY", "62000", "0.001")  # after which the cut has been noticed
+        venue.advance("1m")
+
+    passing = threading.Thread(target=cut)
+    passing.start()
+    passing.join(0.1)  # the command finds the reader
+    assert passing.is_alive()
+    released.set()
+    for thread in (reader, passing):
+        thread.join(10)
+    assert book.state == "live"
+
+
+def test_a_callback_can_not_wait_for_the_feed(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    book.on_update(lambda update: update.live.wait(timeout=10))
+    alice.place("BUY", "62500", "0.001")
+    assert "a callback can't wait for the feed" in str(book.errors[0])
+
+
+def test_a_callback_can_begin_with_a_snapshot(stream: Stream, alice: Trader, bob: Trader) -> None:
+    trades, received = stream.trades("BTCUSDC"), []
+    trades.on_update(lambda update: received.append((update.kind, len(update.items))), begin=True)
+    alice.place("SELL", "62500", "0.001")
+    bob.place("BUY", "62500", "0.001")
+    trades.on_update(lambda update: received.append((update.kind, update.items[0].price)), begin=True)
+    assert received == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
+
+
+def test_exceptions_of_callbacks_are_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    received = []
+    book.on_update(lambda update: 1 / 0)
+    book.on_update(received.append)
+    alice.place("BUY", "62500", "0.001")
+    assert len(received) == 1, "the others are still called"
+    assert [type(error) for error in book.errors] == [ZeroDivisionError]
+    assert "errors 1, last ZeroDivisionError" in repr(book)
+    with pytest.raises(FeedError, match="1 callbacks failed, the first with ZeroDivisionError") as caught:
+        stream.health.assert_healthy()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
+    ticker = stream.ticker("BTCUSDC")
+    venue.host.feed.faults.add("freeze")
+    venue.advance("10s")
+    assert ticker.state == "live"
+    venue.advance("10s")
+    assert ticker.stale
+    with pytest.raises(StaleData):
+        ticker.assert_healthy()
+    for _ in range(60):
+        venue.advance("1s")
+    assert ticker.state != "live"
+    venue.host.feed.faults.clear()
+    for _ in range(60):
+        venue.advance("1s")
+    ticker.assert_healthy()
+
+
+def test_age_is_counted_on_the_venues_clock(stream: Stream, venue: LocalVenue, alice: Trader, bob: Trader) -> None:
+    fills = stream.fills()
+    alice.place("BUY", "62500", "0.001")
+    bob.place("SELL", "62500", "0.001")
+    venue.advance("40s")
+    assert fills.age_ms == 40_000
+    fills.assert_healthy()
+    with pytest.raises(StaleData, match=r"is 40000 ms old\. 1000 ms are allowed"):
+        fills.assert_healthy(max_age_ms=1000)
+
+
+def test_settings_can_be_set_only_before_it_opens(stream: Stream) -> None:
+    stream.settings = Settings(heartbeat_ms=1000)
+    stream.tickers()
+    with pytest.raises(InputError, match="the stream is open"):
+        stream.settings = Settings()
+
+
+def test_iteration_over_a_value_yields_the_newest(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    going = iter(book)
+    alice.place("BUY", "62500", "0.001")
+    alice.place("BUY", "62501", "0.001")
+    assert [live.best_bid for live in going] == [62501]
