@@ -447,3 +447,21 @@ def test_orders_are_copied_by_their_number_and_an_exit_without_an_order_that_was
         rows = session.orders(open=True, exact=True).sort_values("order_id")
         assert venue.following.notes[: len(known)] == known
         assert rows[["type", "remaining"]].to_numpy().tolist()[0] == ["LIMIT", left]
+
+
+def test_the_first_books_may_take_longer_while_one_comes_after_the_other(
+    listed: dict[str, Product], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream, looks = Upstream(listed, BTC, ETH, begun=False), list[View]()
+    missing = [(what, symbol) for symbol in (BTC, ETH) for what in BEGINNING]
+
+    def look(view: View) -> str:
+        looks.append(view)
+        if len(looks) % 6 == 0 and missing:  # with each look at all of them one more has come
+            what, symbol = missing.pop()
+            upstream.send(what, "snapshot", *BEGINNING[what], symbol=symbol)
+        return "live"
+
+    monkeypatch.setattr(View, "state", property(look))
+    with follow(upstream, timeout=0.12) as venue:  # three looks
+        assert (venue.following.state, missing) == ("live", [])

@@ -16,6 +16,7 @@ import toolkit
 from tests.client.limits.world import BTC, ETH, MARGINS, MODES, MOST, NOTIONAL, RATE, World
 from tests.support.network import Network, cut, lose, nothing
 from toolkit import Limits, orders
+from toolkit.client.io.flow import subflow
 from toolkit.errors import InputError, LimitReached, NotSent, OutcomeUnknown, ToolkitError, UnknownProduct
 from toolkit.research import live
 from toolkit.research.strategy import Strategy
@@ -290,3 +291,39 @@ def test_the_positions_of_a_vault_are_its_own(venue: LocalVenue) -> None:
         found = s.stop_all(flatten=True, vault_address=vault)
         assert found["quantity"].tolist() == [0.04]
         assert s.positions()["size"].tolist() == [0.05]
+
+
+class Caller:
+    """A flow that is taken to its next request step by step."""
+
+    def __init__(self, world: World, flow: Any) -> None:
+        self.world, self.flow, self.request = world, flow, None
+        self.ended = ""
+
+    def go(self, steps: int) -> None:
+        """Take so many requests, or as many as there are."""
+        for _ in range(0 if self.ended else steps):
+            try:
+                answer = None if self.request is None else self.world.perform(self.request, faulty=False)
+                self.request = self.flow.send(answer)
+            except StopIteration:
+                self.ended = "accepted"
+            except LimitReached:
+                self.ended = "refused"
+            if self.ended:
+                return
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_two_orders_that_do_not_fit_together_never_both_pass_wherever_one_overtakes_the_other(mode: str) -> None:
+    ends = Counter[tuple[str, ...]]()
+    with closing(World(1, mode, "CROSS")) as world:
+        for first in range(1, 14, 4):
+            for second in range(1, 40, 6):
+                callers = [Caller(world, subflow(world.s.buy, BTC, "0.03", "60000")) for _ in range(2)]
+                for caller, steps in zip(callers * 2, (first, second, 400, 400), strict=True):
+                    caller.go(steps)
+                ends[tuple(sorted(caller.ended for caller in callers))] += 1
+                assert world.reach(BTC) <= MOST[BTC], (first, second)
+                world.s.cancel_all(BTC)
+    assert ends == {("accepted", "refused"): 28}

@@ -518,3 +518,10 @@ def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue,
         venue.advance("9m")
         assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
     assert held(venue) == Decimal("0.1")
+
+
+def test_steps_are_shared_out_and_add_up(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.010", "6m", slices=4)
+    venue.advance("6m")
+    assert [str(one.quantity) for one in parent.plan.children] == ["0.002", "0.003", "0.002", "0.003"]
+    assert parent.filled == Decimal("0.010")

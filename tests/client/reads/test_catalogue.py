@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.client.fake import META, enveloped, session
+from tests.client.fake import BTC, META, Clock, enveloped, session
 from toolkit.client.io.rate_limits import Rate, RateLimiter
-from toolkit.errors import BadAnswer
+from toolkit.errors import BadAnswer, UnknownProduct
 
 
 class Listing:
@@ -60,3 +60,36 @@ def test_after_the_venue_said_too_much_nothing_goes_out_for_as_long_as_it_asked(
     limiter.penalise("a", 0, 1.0)  # the answer to an earlier request shortens nothing
     assert limiter.reserve("a", 0) == pytest.approx(3.0)
     assert limiter.reserve("a", 10_000) == 0.0
+
+
+def test_the_list_is_kept_for_a_minute() -> None:
+    listing, clock = Listing(), Clock()
+    s = session(listing, clock=clock)
+    for _ in range(3):
+        assert s.product("BTCUSDC").code == 1
+    assert listing.asked == 1
+    clock.now += 60_000
+    s.product(1)
+    assert listing.asked == 2
+
+
+def test_an_unknown_product_is_asked_for_again_before_it_is_an_error() -> None:
+    listing, clock = Listing(), Clock()
+    s = session(listing, clock=clock)
+    s.product("BTCUSDC")
+    with pytest.raises(UnknownProduct):
+        s.product("NEWUSDC")
+    assert listing.asked == 1, "the list is younger than a second"
+    clock.now += 1_000
+    listing.data = {**META, "perpProducts": [BTC, {**BTC, "symbol": "NEWUSDC", "code": "2"}]}
+    assert s.product("NEWUSDC").code == 2
+    assert listing.asked == 2
+
+
+def test_a_clock_that_was_set_back_does_not_keep_an_old_list() -> None:
+    listing, clock = Listing(), Clock()
+    s = session(listing, clock=clock)
+    s.product(1)
+    clock.now -= 3_600_000
+    s.product(1)
+    assert listing.asked == 2

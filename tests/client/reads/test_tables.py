@@ -18,6 +18,7 @@ import pytest
 
 import toolkit
 from toolkit.client.io.flow import Reply
+from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.errors import DataWarning, InputError, MalformedRequest, NotSent, UnknownProduct
 from toolkit.numerals import moment
 from toolkit.session import Session
@@ -334,3 +335,43 @@ def test_a_start_after_the_end_or_after_now_names_both(session: Session, venue: 
     with pytest.raises(InputError, match=r"^start 2030-01-01 is after now$") as caught:
         session.klines("BTCUSDC", "1m", "2030-01-01")
     assert (caught.value.field, caught.value.rule) == ("start", "order")
+
+
+def test_the_cache_never_keeps_a_candle_that_may_still_change(
+    session: Session, wire: Wire, venue: LocalVenue, tmp_path: Path
+) -> None:
+    session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
+    scope = f"local {venue.host.core.block_hash(0)}"
+    kept, covered = CandleCache(tmp_path, scope).load("BTCUSDC", 60)
+    closed_ms = (venue.host.now_ms() - 60_000) // 60_000 * 60_000
+    assert covered[-1][1] == closed_ms, "closed a minute ago or earlier: clocks differ"
+    assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
+    wire.paths.clear()
+    fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
+    assert wire.paths.count("/info/kline/list") == 1
+    pd.testing.assert_frame_equal(fresh, session.klines("BTCUSDC", "1m", limit=10))
+
+
+@pytest.mark.parametrize("offset_ms", [0, 1, 30_000, 59_999])
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_limit_gives_that_many_candles_at_any_moment(offset_ms: int, limit: int) -> None:
+    with LocalVenue(clock="manual", start=1_767_225_600_000) as venue, toolkit.connect(venue=venue) as s:
+        venue.advance(f"{offset_ms}ms")
+        for interval in ("1m", "1h"):
+            assert len(s.klines("BTCUSDC", interval, limit=limit)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, closed=True)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.host.now_ms() - 86_400_000)) == limit
+
+
+def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue) -> None:
+    every = session.klines("BTCUSDC", "1m", limit=4)
+    closed = session.klines("BTCUSDC", "1m", limit=4, closed=True)
+    now = pd.Timestamp(venue.host.now_ms(), unit="ms", tz="UTC")
+    assert every.index[-1] > now - pd.Timedelta("1min")
+    assert closed.index[-1] <= now - pd.Timedelta("1min")
+    assert len(every) == len(closed) == 4
+
+
+def test_a_window_the_wrong_way_round_is_refused(session: Session) -> None:
+    with pytest.raises(InputError, match="is after end"):
+        session.klines("BTCUSDC", "1h", "2026-01-01", "2025-01-01")
