@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
-            if item.path.name != SMOKE:
+            if item.path.name != SMOKE and not item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.slow)
 
 
