@@ -79,7 +79,7 @@ def said() -> Iterator[list[str]]:
     """Collect the sentences of the warnings, which all name a line of the user."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", DataWarning)
         yield sentences
     assert {one.category for one in caught} <= {DataWarning}
     assert {one.filename for one in caught} <= {__file__}

@@ -16,7 +16,7 @@ import pytest
 
 from toolkit.client.io.flow import Driver, Fetch, Reply
 from toolkit.client.io.transport import NO_RETRY, AsyncHttpTransport, HttpTransport, read
-from toolkit.errors import BadAnswer, Disconnected
+from toolkit.errors import BadAnswer, Disconnected, TimedOut
 
 GET = Fetch("GET", "/info/x")
 
@@ -125,6 +125,43 @@ def test_a_connection_with_bytes_left_over_is_not_used_again(name: str, chunked:
 
 def requests_alive() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "toolkit-request"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["blocking", "httpx"])
+def test_heads_that_drip_hold_neither_threads_nor_connections(name: str) -> None:
+    """More of them than there are places in the pool; then an honest server is reached as ever."""
+    honest = threading.Event()
+
+    def serve(connection: socket.socket, number: int) -> None:
+        connection.recv(65536)
+        if honest.is_set():
+            connection.sendall(http(b"{}"))
+        while not honest.is_set():
+            connection.sendall(b"H")
+            honest.wait(0.02)
+
+    ended: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            send(GET)
+        except BaseException as error:
+            ended.append(error)
+
+    with Server(serve) as server, sender(name, server.url, timeout=0.5) as send:
+        callers = [threading.Thread(target=call, daemon=True) for _ in range(110)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(10)
+        assert len(ended) == 110
+        assert sum(isinstance(error, TimedOut) for error in ended) >= 100
+        for thread in requests_alive():
+            thread.join(2)
+        assert not requests_alive()
+        honest.set()
+        assert send(GET).body == b"{}"
 
 
 def test_closing_ends_what_is_under_way() -> None:
