@@ -18,6 +18,7 @@ import pytest
 from tests.venue.wallets import AGENT, MASTER, Signer
 from toolkit.__main__ import main
 from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
 
 
 @contextmanager
@@ -151,3 +152,18 @@ def test_a_full_device_is_told_in_one_line() -> None:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert done.stderr == "toolkit doctor: [Errno 28] No space left on device\n"
+
+
+def test_other_machines_find_no_account_whose_keys_are_public_unless_it_is_named(tmp_path: Path) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=2, journal=tmp_path / "j"):
+        pass
+    remote = ("--port", "0", "--host", "0.0.0.0", "--allow-remote", "--no-market", "--clock", "manual")
+    with command(*remote, "--control") as (_, address, _):
+        assert httpx.get(f"{address}/accounts").json()["data"] == []
+        assert httpx.get(f"{address}/control").status_code == 401
+    line = [sys.executable, "-m", "toolkit", "venue", *remote, "--journal", str(tmp_path / "j")]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "this journal has 2 accounts whose keys are public, and other machines will reach it" in done.stderr
+    with command(*remote, "--accounts", "1") as (_, address, _):
+        assert [row["public"] for row in httpx.get(f"{address}/accounts").json()["data"]] == [True]

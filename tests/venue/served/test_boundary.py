@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
@@ -221,3 +222,39 @@ def test_a_log_line_says_who_did_what_and_shows_no_secret(venue: LocalVenue) -> 
     assert "WebSocket /ws/dex refused: " in lines[5]
     assert len(lines) == 6
     assert served.control_token not in "".join(lines)
+
+
+def test_connections_of_one_address_are_limited_with_the_number(venue: LocalVenue) -> None:
+    with venue.serve(settings=ServeSettings(connections_per_ip=3)) as served:
+        held = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3)]
+        try:
+            request = f"GET {META} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            for wire in held:  # answered once, so that all are surely counted
+                wire.sendall(request.replace("close", "keep-alive").encode())
+                assert wire.recv(10).startswith(b"HTTP/1.1 ")
+            answer = raw(served.port, "")
+            assert answer.startswith(b"HTTP/1.1 429 ")
+            message = json.loads(answer.partition(b"\r\n\r\n")[2])["message"]
+            assert "127.0.0.1 has 3 connections open" in message
+            assert "--connections-per-ip" in message
+        finally:
+            for wire in held:
+                wire.close()
+
+
+def test_a_drip_does_not_hold_a_connection_open(venue: LocalVenue) -> None:
+    settings = ServeSettings(head_seconds=0.3, body_seconds=0.3)
+    with venue.serve(settings=settings) as served, socket.create_connection(("127.0.0.1", served.port)) as wire:
+        began = time.monotonic()
+        wire.settimeout(0.01)
+        closed = False
+        while not closed:
+            assert time.monotonic() - began < 10
+            try:
+                wire.sendall(b"X")
+                closed = wire.recv(1000) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                closed = True
+        assert time.monotonic() - began < 5
