@@ -1,4 +1,4 @@
-"""`python -m tests.generated` writes again all that is made from the source: methods, pages and the frozen interface.
+"""`python -m tests.generated` writes again all that is made from the source: methods, pages, the frozen interface.
 
 Read the difference before you commit it.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MODULES = ("tests.methods", "tests.surface", "tests.wire_tables", "tests.frozen")
+MODULES = ("tests.methods", "tests.surface", "tests.wire_tables", "tests.frozen", "tests.calls")
 """What writes one thing each, in the order in which they need each other."""
 
 

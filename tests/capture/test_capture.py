@@ -168,7 +168,7 @@ def test_every_lie_of_an_answer_is_found(endpoint: Endpoint) -> None:
         assert field in {one.field for one in found}, (status, body)
 
 
-@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("kind", [kind for kind in wire.CHANNELS if kind in PUBLISHED])
 def test_every_lie_of_a_message_is_found(kind: str) -> None:
     channel, data = wire.CHANNELS[kind], PUBLISHED[kind]["data"]
     assert compare_messages(channel, [data]) == []
