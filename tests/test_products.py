@@ -79,8 +79,10 @@ def said() -> Iterator[list[str]]:
     """Collect the sentences of the warnings, which all name a line of the user."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
+        warnings.simplefilter("always")
         yield sentences
+    # An old release may warn of a newer one that it stands on; that is no fault of ours.
+    caught = [one for one in caught if one.category is not DeprecationWarning]
     assert {one.category for one in caught} <= {DataWarning}
     assert {one.filename for one in caught} <= {__file__}
     sentences += [str(one.message) for one in caught]
