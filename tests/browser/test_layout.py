@@ -67,22 +67,6 @@ def test_one_screen_shows_chart_book_ticket_and_blotter(show: Open, page: Page, 
     assert last["y"] <= 900
 
 
-CELL = """
-import ipywidgets as w
-import toolkit
-session = toolkit.connect(clock="manual")
-session.venue.advance("30m")
-made = lambda: session.ticket("BTCUSDC")
-out = w.Output()
-with out:
-    display(made())
-grid = w.GridBox([made(), made()], layout=w.Layout(grid_template_columns="1fr 1fr"))
-tabs, folds = w.Tab([made()], titles=["one"]), w.Accordion([made()], titles=["one"], selected_index=0)
-column = w.VBox([made()], layout=w.Layout(width="500px"))
-w.VBox([w.HBox([made(), made()]), grid, tabs, folds, out, column, session.dashboard("BTCUSDC")])
-"""
-
-
 def test_buttons_on_a_phone_are_large_enough_and_every_form_has_a_name_of_its_own(
     show: Open, page: Page, session: Session
 ) -> None:

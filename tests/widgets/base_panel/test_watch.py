@@ -187,31 +187,3 @@ def test_a_forced_fill_is_said_and_realises_the_way_from_the_entry_where_the_fee
     verb = side.lower()
     words = [] if said is None else [f"{forced.lower()}: {verb} 0.5 BTCUSDC at 60,000{said}"]
     assert [one.text for one in followed.news] == words
-
-
-WHEN_MS = 1_772_600_767_891
-
-
-def test_an_agent_may_sign_while_one_of_its_approvals_lasts(session: Session) -> None:
-    panel = Account(session)
-    REFRESHER.remove(panel)
-    followed, now = panel._watch, session.clock.now_ms()
-    assert session.wallet is not None
-    agent = str(session.wallet.agent)
-    name = f"agent {agent[:6]}…{agent[-4:]}"
-    text = pd.Timestamp(now + 60_000, unit="ms").strftime("%Y-%m-%d %H:%M")
-    for approvals, words in (
-        (None, name), ([(True, None, None)], name), ([(True, now + 60_000, None)], f"{name} until {text}"),
-        ([(True, now + 60_000, None), (True, now + 1, None), (False, now + 10**9, 5)], f"{name} until {text}"),
-        ([(True, now + 60_000, None), (True, None, None)], name),
-    ):  # fmt: skip
-        followed._approvals = approvals
-        assert (followed.agent_trouble(), followed.agent) == ("", words)
-    advice = "Approve it with session.exchange.approve_agent, or connect again"
-    followed._approvals = []
-    assert followed.agent_trouble() == f"{name} is not approved. {advice}"
-    followed._approvals = [(True, now, None), (False, WHEN_MS + 10**9, WHEN_MS - 10**9)]
-    later = max(now, WHEN_MS - 10**9)
-    lost = pd.Timestamp(later // 1000, unit="s").strftime("%Y-%m-%d %H:%M:%S")
-    assert followed.agent_trouble() == f"{name} lost its approval at {lost} UTC. {advice}"
-    assert followed.agent == f"{name} may not sign"
