@@ -79,6 +79,12 @@ METHODS = (
         "What `session.venue.control.add_fault` arms: a bad day on demand.",
     ),
     (
+        "trouble",
+        "Troubles of a venue",
+        "toolkit.venue.trouble.trouble.Trouble",
+        "What `LocalVenue(trouble=…)` takes, and `control.set_trouble`. The kinds stand on the laboratory's page.",
+    ),
+    (
         "context",
         "Strategy context",
         "toolkit.research.context.Context",
@@ -96,10 +102,12 @@ MODULES = (
     ("margin", "Margin and funding", "toolkit.margin"),
     ("plots", "Plots", "toolkit.plots"),
     ("research", "Research", "toolkit.research"),
+    ("runs", "Runs with a name", "toolkit.research.live_trading.attached"),
     ("strategy", "Strategies", "toolkit.research.strategy"),
     ("indicators", "Indicators", "toolkit.research.indicators"),
     ("metrics", "Measures", "toolkit.research.analysis.metrics"),
     ("luck", "Is it luck?", "toolkit.research.analysis.luck"),
+    ("formulas", "Formulas", "toolkit.research.formulas"),
     ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
     ("data", "Data", "toolkit.research.data"),
     ("gym", "Learners", "toolkit.gym"),
@@ -126,7 +134,7 @@ PREAMBLE = """\
 import pandas as pd
 import toolkit
 from toolkit import margin, orders, plots, report, research
-from toolkit.research import data, indicators, luck, metrics, models
+from toolkit.research import data, formulas, indicators, luck, metrics, models
 
 session = toolkit.connect(clock="manual")  # its market is the same each time
 bars = session.klines("BTCUSDC", "1h", limit=200)

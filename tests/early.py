@@ -16,6 +16,14 @@ import pytest
 sys.modules.setdefault("rfc3987_syntax", types.ModuleType("rfc3987_syntax"))
 
 
+LONGEST = (
+    *("tests/test_contributing.py", "tests/research/data/formats/test_damaged.py", "tests/venue/reference"),
+    *("tests/client/orders/test_identity.py", "tests/test_typing.py", "tests/venue/simulation/test_interventions.py"),
+    *("tests/classroom/test_killed.py", "tests/conformance", "tests/browser/test_soak.py"),
+)
+"""Files of the tests that take longest in the slow part, which are begun first."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that measures the rooms."""
     parser.addoption("--processor-time", metavar="FILE", help="print processor time by room, and write it as JSON")
@@ -39,6 +47,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Notebooks and browsers are left out: they are the same programs under every Python. Whatever markers deselect is
     gone by now, so a slow first case doesn't hide a quick second one.
     """
+    # Stable: the rest keeps its order. What takes minutes must not be what one process still does when the others end.
+    places = {path: place for place, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: min((n for path, n in places.items() if item.nodeid.startswith(path)), default=99))
     if not config.getoption("--first-cases"):
         return
     kept: dict[tuple[Path, str], pytest.Item] = {}

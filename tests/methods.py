@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolkit.client.orders.exchange_flows import AGENT_NAME, python_name
+from toolkit.client.orders.exchange_flows import python_name
 from toolkit.client.reads.info_flows import ANNUALISED, default_of
 from toolkit.errors import capital
 from toolkit.protocol.actions import ACTIONS, Action
@@ -43,6 +43,7 @@ INFO_HEAD = '''\
 # fmt: off
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -107,8 +108,10 @@ TYPES = {
     "symbol": "str | int",
 }
 """Kind of a query's parameter → what a caller may give, as an annotation. Other kinds are text."""
+LISTED = "funding_rate_history"
+"""The query of which `session.info` joins the answers for several products."""
 DEFAULTS: Mapping[str, Mapping[str, str | int | None]] = {
-    "approve_agent": {"agent_address": None, "agent_name": AGENT_NAME, "validity_seconds": 0},
+    "approve_agent": {"agent_address": None, "agent_name": None, "validity_seconds": 0},
     "approve_agent_to_builder": {"validity_seconds": 0},
     "vault_create": {"description": "", "currency_code": 1},
     "vault_deposit": {"currency_code": 1},
@@ -117,6 +120,8 @@ DEFAULTS: Mapping[str, Mapping[str, str | int | None]] = {
     "vault_rebalance": {"currency_code": 1},
 }
 """Method of an action → defaults of arguments that the venue requires."""
+REPLACING = "approve_agent"
+"""Method that has an argument which says that another agent is meant to end."""
 COMPLETE = (
     "`frame.attrs['missing']` says why rows may be missing, or '', `['moved']` how many changed while they were read."
 )
@@ -242,6 +247,9 @@ def query_method(endpoint: Endpoint, examples: str) -> str:
     required = [param for param in endpoint.params.values() if is_required(param)]
     optional = [param for param in endpoint.params.values() if not is_required(param)]
     arguments = [Argument(param.name, _query_type(param), _query_about(endpoint, param)) for param in required]
+    if endpoint.name == LISTED:
+        about = f"{arguments[0].about}, or a list of these"
+        arguments[0] = Argument("symbol", "str | int | Iterable[str | int]", about)
     for param in optional:
         default = default_of(param, windowed=endpoint.windowed)
         annotation = _query_type(param) + (" | None" if default is None else "")
@@ -342,6 +350,9 @@ def action_method(action: Action, examples: str) -> str:
         about = made.about + (f" (default: {json.dumps(default)})" if default is not None else "")
         annotation = made.annotation + (" | None" if default is None else "")
         arguments.append(replace(made, about=about, annotation=annotation, default=_source(default)))
+    if action.method == REPLACING:
+        about = "True ends the approval of another agent that has the name (default: False, that is refused)"
+        arguments.append(Argument("replace", "bool", about, "False", keyword=True))
     if action.expiry:
         about = "Unix ms after which the venue refuses it (default: in a minute). None: never"
         arguments.append(Argument("expiry_after", "int | Unset | None", about, "UNSET", keyword=True))
@@ -367,6 +378,8 @@ def _action_argument(name: str, field: Field, action: Action) -> Argument:
     about = ", ".join([field.rule.accepts, *([field.note] if field.note else [])])
     if field.name == "agentAddress" and not field.note:
         about += " (default: this wallet's agent)"
+    if action.method == REPLACING and field.name == "agentName":
+        about += " (default: 'toolkit-' and the first 8 digits of the address)"
     rule = field.rule.item if isinstance(field.rule, Items) else field.rule
     fields = rule.fields if isinstance(rule, Object) else ()
     items = (f"`{one.name}`: {one.rule.accepts}{' (required)' if one.required else ''}" for one in fields)

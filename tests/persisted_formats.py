@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.venue.play import Play
+from toolkit.classroom.class_rules import Beginning, ClassFile, Record
 from toolkit.classroom.roster import Roster
 from toolkit.client.orders import ledger_file
 from toolkit.client.orders.intents import Intent, IntentState, Proof, payload_hash
@@ -30,6 +31,7 @@ from toolkit.client.orders.ledger_file import SqliteLedger
 from toolkit.client.parent_orders.plan import Child, Plan
 from toolkit.orders import Order, Twap, take_profit
 from toolkit.research.analysis import results, trial_file
+from toolkit.research.client_orders import KeptOrder
 from toolkit.research.context import Kept
 from toolkit.research.data import recording_store
 from toolkit.research.live_trading import run_journal
@@ -193,6 +195,12 @@ def _write_plan(path: Path) -> None:
     path.write_text(plan().dump(), encoding="utf-8")
 
 
+def _write_room(path: Path) -> None:
+    file = ClassFile(path)
+    file.record = Record("token", 0.0, joined_ms={"Ann": NOW}, begun={1: Beginning(NOW, 5, 6)}, codes={0: ["code-c"]})
+    file.keep()
+
+
 def roster() -> Roster:
     """Return a class with keys that are public."""
     return Roster(["Ann", "Bo"], ["code-a", "code-b"], development.MNEMONIC)
@@ -208,6 +216,12 @@ def _write_trials(path: Path) -> None:
     file.close()
 
 
+KEPT = Kept(
+    50, ((7, -1),), (KeptOrder("TrailingStop", "BTCUSDC", -1, trigger=60_000.0, distance=0.02),), (20_454, 990.0)
+)
+"""What a run keeps of its context."""
+
+
 def _write_run(path: Path) -> None:
     file = LineFile(path, run_journal._KIND, "testnet 0x1 grid")
     order = Order("BTCUSDC", "BUY", "0.01", cl_ord_id=7)
@@ -219,7 +233,8 @@ def _write_run(path: Path) -> None:
         run_journal.Line(NOW, ended={7: 0.01}),
         run_journal.Line(NOW, fill=fill),
         run_journal.Line(NOW, taken="f1"),
-        run_journal.Line(NOW, kept=Kept(50, ((7, 9),), (("BTCUSDC", 0.02, 1),), (20_454, 990.0))),
+        run_journal.Line(NOW, kept=KEPT),
+        run_journal.Line(NOW, sample=(990.0, 980.0, {"BTCUSDC": 10}, {"BTCUSDC": 62_500.0})),
     ):
         file.append(msgspec.to_builtins(line, str_keys=True))
     file.close()
@@ -267,6 +282,9 @@ FORMATS: Mapping[str, Format] = {
     "class": Format(
         "toolkit.classroom.roster", "FORMAT", lambda: json.dumps(roster().stored()), "class-{}.json",
         lambda path: roster().save(path),
+    ),
+    "state of a class": Format(
+        "toolkit.classroom.class_rules", "FORMAT", lambda: shape(Record), "class-{}.room", _write_room,
     ),
 }  # fmt: skip
 

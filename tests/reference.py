@@ -38,54 +38,8 @@ import pages  # noqa: E402
 
 TOP = "toolkit"
 """The room of the modules that lie in no folder."""
-FLOORS = {
-    TOP: 95,
-    "client/io": 95,
-    "client/limits": 95,
-    "client/orders": 95,
-    "client/parent_orders": 95,
-    "client/reads": 95,
-    "client/stream": 95,
-    "stored": 95,
-    # research and what it draws
-    "exchanges": 95,
-    "gym": 95,
-    "learn": 95,
-    "pictures": 95,
-    "research": 95,
-    "research/analysis": 95,
-    "research/backtesting": 95,
-    "research/backtesting/events": 95,
-    "research/data": 95,
-    "research/data/formats": 95,
-    "research/live_trading": 95,
-    "research/selection": 95,
-    # the venue, the wire, and what is seen
-    "classroom": 95,
-    "cli": 95,
-    "cli/mcp": 95,
-    "protocol": 95,
-    "protocol/orders": 95,
-    "protocol/reads": 95,
-    "venue": 95,
-    "venue/api": 95,
-    "venue/engine": 95,
-    "venue/feed": 95,
-    "venue/lab": 95,
-    "venue/liquidation": 95,
-    "venue/model": 95,
-    "venue/programs": 95,
-    "venue/risk": 95,
-    "venue/served": 95,
-    "venue/simulation": 95,
-    "venue/trading": 95,
-    "widgets/base_panel": 95,
-    "widgets/order_ticket": 95,
-    "widgets/panels": 95,
-}
-"""Room → the least share of parameters that are found with a type and a description, in %."""
-CONVERTED = 95
-"""From this floor on, each public call of the room is held to describe all its parameters and to have its example."""
+FLOOR = 95
+"""The least share of a room's parameters that are found with a type and a description, in %."""
 WITH_EXAMPLES = (
     "session", "info", "exchange", "stream", "intents", "parent-orders-of-a-session", "session-limits", "permissions",
     "listed-products", "builder", "orders", "plots", "research", "metrics", "luck", "data", "live", "receipts",
@@ -229,14 +183,6 @@ class Documented:
     @cached_property
     def doc(self) -> str:
         return inspect.getdoc(self.value) or ""
-
-    @property
-    def is_converted(self) -> bool:
-        return FLOORS[self.room] >= CONVERTED
-
-    @property
-    def room(self) -> str:
-        return room_of(getattr(inspect.unwrap(self.value), "__module__", "toolkit"))
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -389,7 +335,7 @@ def main(*parts: str) -> None:
 
 def _print_rooms(*rooms: str) -> None:
     for room, (found, count, missing) in found_by_room().items():
-        print(f"{room:28} {found:4} / {count:4} {100 * found / (count or 1):6.1f} %, floor {FLOORS.get(room, 0)} %")
+        print(f"{room:28} {found:4} / {count:4} {100 * found / (count or 1):6.1f} %")
         if room in rooms:
             print(*(f"    {one}" for one in missing), sep="\n")
 

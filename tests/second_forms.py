@@ -46,7 +46,7 @@ SECOND_FORMS = (
         "toolkit.research.backtesting.bar_matching:BarMatcher.update_wake_prices",
         22.0,
         "a backtest of SMA 50/200 over 45,031 bars, against every_point=True",
-        "tests/research/backtesting/test_quiet.py::test_the_quick_walk_ends_in_the_same_state_on_many_roads",
+        "tests/research/backtesting/test_quiet.py::test_the_quick_walk_ends_in_the_same_state",
     ),
     SecondForm(
         "what targets earn",

@@ -24,8 +24,8 @@ methods. This page is written from the code: `python -m tests.surface`.
 
 
 KINDS = {
-    "Read": "klines ticker tickers trades order_book products product funding_rates fee_rates"
-    " positions orders order fills wallet_balances what_if clock info",
+    "Read": "klines history ticker tickers trades order_book products product funding_rates fee_rates"
+    " positions orders order fills wallet_balances statement what_if clock info",
     "Trade": "buy sell place replace cancel cancel_all close_position twap"
     " parent_orders stop_all resolve intents ticket exchange",
     "Settings": "limits permissions account wallet environment aio venue close",
@@ -77,8 +77,10 @@ def _row(session: toolkit.Session, path: str) -> str:
     member = inspect.getattr_static(type(holder), name, None)
     text = inspect.getdoc(member) if callable(getattr(member, "__get__", None)) else ""
     first = re.split(r"[.:] (?![^(]*\))|\n\n", text or SAID.get(path, ""))[0].replace("\n", " ").rstrip(".:")
-    further = ", ".join(f"`.{one}`" for one in public(getattr(holder, name))) if path in GROUPS else ""
-    said = ". ".join(part for part in (first, f"Further: {further}" if further else "") if part)
+    names = [f"`.{one}`" for one in public(getattr(holder, name))] if path in GROUPS else []
+    # A list of more than twenty would be too long for a sentence.
+    further = [f"Further: {', '.join(names[at : at + 20])}" for at in range(0, len(names), 20)]
+    said = ". ".join(part for part in (first, *further) if part)
     return f"- `{name}`: {said}" if said else f"- `{name}`"
 
 

@@ -410,13 +410,6 @@ def test_a_withdrawal_has_a_smallest_amount() -> None:
     assert checks.check_withdrawal(Decimal(4), Decimal(5))
 
 
-def test_only_builder_orders_have_stop_types() -> None:
-    stop = ORDER | {"ordType": "STOP_LIMIT", "triggerPx": "61000"}
-    assert checks.check_order(BTC, stop, builder=True) == []
-    [failure] = checks.check_order(BTC, stop)
-    assert failure.rule == "order type"
-
-
 @pytest.mark.parametrize(
     ("text", "width"), [("0.001", 100_000), ("0.00000001", 1), ("0.010000001", 1_000_000), ("0.0000000000001", 1)]
 )

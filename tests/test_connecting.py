@@ -48,7 +48,6 @@ def test_connect_alone_is_ready_to_trade() -> None:
 def test_over_loopback_a_session_approves_and_trades() -> None:
     with LocalVenue(seed=3) as venue, venue.serve(0) as served:
         with toolkit.connect(served.environment) as s:
-            assert s._local is None
             assert repr(s.venue).startswith("<ServedVenue at http://127.0.0.1:")
             assert "at http://127.0.0.1" in repr(s)
             with pytest.raises(errors.SignatureRejected):
@@ -67,15 +66,16 @@ def test_over_loopback_a_session_approves_and_trades() -> None:
 def test_a_served_venue_is_reached_even_at_the_preset_address() -> None:
     from dataclasses import replace
 
-    assert toolkit.connect(toolkit.LOCAL)._local is not None
-    assert toolkit.connect(replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645"))._local is None
-    assert toolkit.connect(base_url="http://127.0.0.1:8645")._local is None
+    assert isinstance(toolkit.connect(toolkit.LOCAL).venue, LocalVenue)
+    for address in (replace(toolkit.LOCAL, base_url="http://127.0.0.1:8645"), "local"):
+        served = toolkit.connect(address, base_url="http://127.0.0.1:8645").venue
+        assert repr(served).startswith("<ServedVenue at http://127.0.0.1:8645")
 
 
 def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_BASE_URL", "http://127.0.0.1:8645")
     s = toolkit.connect()
-    assert s._local is None
+    assert repr(s.venue).startswith("<ServedVenue at http://127.0.0.1:8645")
     assert s.environment.base_url == "http://127.0.0.1:8645"
 
 
@@ -118,7 +118,7 @@ def test_without_a_writable_folder_the_process_counts_nonces_alone(
     else:
         agent = toolkit.Wallet(agent=AGENT_KEY).agent
         assert agent is not None
-        (tmp_path / "file" / "nonces" / f"nonce-{agent.lower()}").mkdir(parents=True)
+        (tmp_path / "file" / "nonces" / "testnet" / f"nonce-{agent.lower()}").mkdir(parents=True)
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file"))
     s = session(FakeVenue())
     with pytest.warns(UserWarning, match="nonces are not shared with other processes"):

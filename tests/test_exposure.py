@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.support.tuples import changed
 from toolkit.exposure import Standing, grown_equity, need_of
 
 SIDES = pytest.mark.parametrize("side", [1, -1], ids=["buy", "sell"])
@@ -94,7 +95,7 @@ def test_equity_after_an_order_that_grows_an_isolated_position_is_that_of_its_bo
 def test_only_an_order_that_grows_an_isolated_position_has_such_an_equity(side: int) -> None:
     held = (3, 0) if side > 0 else (0, 3)
     isolated = Standing(*held, 0, 0, MARK * UNIT, LEVERAGE, hedge=False, equity=500)
-    assert grown_equity(isolated._replace(equity=None), side, 1, MARK * UNIT) is None, "cross margin"
+    assert grown_equity(changed(isolated, equity=None), side, 1, MARK * UNIT) is None, "cross margin"
     assert grown_equity(isolated, side, 0, 0) is None, "it takes nothing"
     assert grown_equity(isolated, -side, 1, MARK * UNIT) is None, "it closes"
-    assert grown_equity(isolated._replace(longs=0, shorts=0), side, 1, MARK * UNIT) is None, "there is no position"
+    assert grown_equity(changed(isolated, longs=0, shorts=0), side, 1, MARK * UNIT) is None, "there is no position"

@@ -228,20 +228,6 @@ def test_a_hedged_account_and_orders_that_do_not_fit(upstream: LocalVenue) -> No
             assert venue.host.core.violations() == []
 
 
-@pytest.mark.parametrize(("setting", "paused"), [("pause", True), ("continue", False)])
-def test_connect_says_whether_trading_pauses_while_the_feed_is_lost(
-    upstream: LocalVenue, setting: str, paused: bool
-) -> None:
-    with (
-        toolkit.connect("local", follow=reader(upstream), when_stale=setting) as session,
-        upstream.control.add_fault("feed-cut", count=None),
-    ):
-        upstream.advance("3s")
-        assert session.venue.host.core.state.markets[1].paused is paused
-    with pytest.raises(InputError, match="pause or continue"):
-        toolkit.connect("local", follow=reader(upstream), when_stale="wait")
-
-
 def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVenue, tmp_path: Path) -> None:
     def quote(session: toolkit.Session, book: Any, product: Any) -> None:
         for side, best in (("BUY", book.bids.best), ("SELL", book.asks.best)):

@@ -67,12 +67,12 @@ def test_arrays_sweeps_splits_and_checks_take_frames_of_polars() -> None:
 
 
 def test_rates_of_funding_may_be_a_frame_of_polars() -> None:
-    rates = pd.DataFrame({"time": pd.date_range("2026-01-01", periods=6, freq="8h", tz="UTC"), "rate": 0.0002})
+    rates = pd.DataFrame({"time": pd.date_range("2026-01-01", periods=8, freq="8h", tz="UTC"), "rate": 0.0002})
     runs = [
         backtest(lambda ctx, bar: ctx.target(bar.symbol, "0.1"), {"BTCUSDC": BARS}, funding=given)
         for given in (rates, of_polars(rates), {"BTCUSDC": of_polars(rates)})
     ]
-    assert len(runs[0].funding) == 5
+    assert len(runs[0].funding) == 7
     for run in runs[1:]:
         pd.testing.assert_frame_equal(run.funding, runs[0].funding)
 

@@ -216,7 +216,9 @@ def test_a_refusal_names_what_would_pass_and_counts_other_orders_only_where_ther
     check(Limits(symbols=(BTC,)), orders.order(BTC, side, "5"), books)
 
 
-@pytest.mark.parametrize("value", [0, -1, True, "5", float("nan"), {BTC: 0}, {BTC: True}, {BTC: 1, ETH: None}])
+@pytest.mark.parametrize(
+    "value", [0, -1, True, "five", "nan", float("nan"), {BTC: 0}, {BTC: True}, {BTC: 1, ETH: None}]
+)
 def test_a_limit_is_a_number_above_0(value: Any) -> None:
     with pytest.raises(InputError, match=r"max_position is .*number above 0"):
         Limits(max_position=value)

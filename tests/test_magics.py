@@ -10,6 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import toolkit
+from toolkit.errors import VenueError
 from toolkit.venue.local import LocalVenue
 
 
@@ -44,7 +45,8 @@ def test_a_sandboxed_cell_leaves_the_venue_as_it_was(shell: Any, session: toolki
         assert run(shell, cell) == 2
         assert shell.user_ns["seen"] == 1
         assert session.venue.control.state_hash() == before
-    assert session.venue.host._snapshots == {}
+    with pytest.raises(VenueError, match="There are: none"):
+        session.venue.revert(1)
     run(shell, '%%sandbox s\ns.venue.advance("1s"); s.venue.host.now_ms();')
     assert session.venue.control.state_hash() == before
     session.buy("BTCUSDC", "0.01", "60000")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.client.fake import BTC, META
+from tests.client.fake import META
 from toolkit import orders
 from toolkit.errors import CheckFailed, InputError
 from toolkit.products import Product, ProductTable, decimal_text, exact
@@ -214,14 +214,6 @@ def test_rounding_asks_for_a_known_direction() -> None:
     with pytest.raises(InputError, match="down, up or nearest"):
         PRODUCT.round_quantity("1", "half")  # type: ignore[arg-type]
     assert PRODUCT.round_quantity("0.0015", "down") == Decimal("0.001")
-
-
-def test_a_broken_product_row_is_skipped_with_a_warning() -> None:
-    rows = [BTC, {**BTC, "symbol": "BADUSDC", "code": "9", "tickSize": "zero"}, {"symbol": "HALF"}, None]
-    with pytest.warns(UserWarning, match="left out") as caught:
-        table = ProductTable.from_meta({**META, "perpProducts": rows})
-    assert list(table) == ["BTCUSDC"]
-    assert [str(warning.message).split()[1] for warning in caught] == ["'BADUSDC'", "'HALF'", "None"]
 
 
 def test_products_are_found_by_symbol_code_and_in_any_case() -> None:

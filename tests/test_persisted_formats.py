@@ -19,6 +19,7 @@ from tests import persisted_formats
 from tests.persisted_formats import FORMATS, NOW
 from tests.venue.play import Play
 from toolkit.classroom import roster as roster_module
+from toolkit.classroom.class_rules import ClassFile
 from toolkit.classroom.roster import Roster
 from toolkit.client.orders import ledger_file
 from toolkit.client.orders.intents import IntentState
@@ -88,6 +89,7 @@ def test_a_journal_is_replayed_to_the_state_it_was_written_in(tmp_path: Path) ->
 def test_a_journal_of_a_run_opens_with_its_values() -> None:
     journal = RunJournal.__new__(RunJournal)
     journal.begun, journal.handles, journal.fills, journal.sent_ms, journal.kept = None, {}, {}, [], Kept()
+    journal.sent, journal.samples = set(), []
     for line in LineFile(path("journal of a run"), run_journal._KIND, None).lines:
         journal._fold(msgspec.convert(line, run_journal.Line, strict=False))
     assert journal.begun is not None
@@ -95,7 +97,8 @@ def test_a_journal_of_a_run_opens_with_its_values() -> None:
     handle = journal.handles[7]
     assert (handle.state, handle.filled, handle.request.legs[1].trigger_price) == ("FILLED", 0.01, "66000")
     assert (journal.fills["f1"].steps, journal.sent_ms, journal._open_fill) == (10, [NOW], "")
-    assert journal.kept == Kept(50, ((7, 9),), (("BTCUSDC", 0.02, 1),), (20_454, 990.0))
+    assert journal.kept == persisted_formats.KEPT
+    assert journal.samples == [(NOW, 990.0, 980.0, {"BTCUSDC": 10}, {"BTCUSDC": 62_500.0})]
 
 
 def test_a_ledger_of_intents_opens_with_its_values(tmp_path: Path) -> None:
@@ -171,7 +174,13 @@ def test_a_class_opens_with_its_students() -> None:
     assert [student.name for student in opened.students] == ["Ann", "Bo"]
 
 
+def test_the_state_of_a_class_opens_with_its_token_time_and_links() -> None:
+    record = ClassFile(path("state of a class")).record
+    assert (record.token, record.speed, record.begun[1], record.codes) == ("token", 0.0, (NOW, 5, 6), {0: ["code-c"]})
+
+
 WITHOUT_HEADER = {
+    "state of a class": (b"{}", lambda file: ClassFile(file)),
     "results": (b'{"rows":{}}', lambda file: Results.load(file.parent)),
     "points of a sweep": (b'{"key":"k1"}\n', lambda file: RecordFile(file, retry_failed=False)),
     "class": (b'{"students":[]}', lambda file: Roster.load(file)),

@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 from toolkit import plots
 from toolkit.client.reads import frames
+from toolkit.errors import InputError
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 
@@ -180,14 +181,10 @@ def test_tables_of_other_libraries_are_drawn_alike() -> None:
     assert list(plots.depth(book).lines[0].get_xdata()) == [99, 99]
 
 
-def test_every_figure_has_title_and_labels() -> None:
-    shown = [
-        plots.candles(klines(), volume=False),
-        plots.depth(pd.DataFrame({"side": ["BID"], "price": [1], "quantity": [1]})),
-        plots.positions(frames.empty(ENDPOINTS["fills"].record)),
-        plots.funding(frames.empty(ENDPOINTS["funding_payments"].record), ax=pyplot.figure().subplots()),
-    ]
-    for axes in shown:
-        assert axes.get_title(loc="left")
-        assert axes.get_xlabel()
-        assert axes.get_ylabel()
+def test_positions_of_the_present_are_refused_and_one_rate_is_no_wall() -> None:
+    with pytest.raises(InputError, match=r"held has no times, as session\.positions\(\) has none"):
+        plots.positions(pd.DataFrame({"size": [1.0], "entry_price": [2.0]}, index=["BTCUSDC"]))
+    one = pd.DataFrame({"time": [pd.Timestamp("2026-01-01", tz="UTC")], "funding_rate": [0.0001]})
+    axes, _ = plots.funding(one)
+    width = axes.patches[1].get_width() if len(axes.patches) > 1 else axes.patches[0].get_width()
+    assert width < 0.5 * np.ptp(axes.get_xlim())

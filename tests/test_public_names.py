@@ -37,18 +37,19 @@ NAMES = {
     "products",
     "report",
     "research",
+    "run_results",
+    "runs",
     "widgets",
 }
 
 
 def test_public_names_are_these() -> None:
     assert set(toolkit.__all__) == NAMES
-    assert {"__version__", *toolkit._HOMES} == NAMES
     assert dir(toolkit) == sorted(toolkit.__all__)
 
 
 def test_lazy_names_resolve_and_unknown_ones_say_so() -> None:
-    for name in toolkit._HOMES:
+    for name in toolkit.__all__:
         assert getattr(toolkit, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         toolkit.__getattr__("nonsense")

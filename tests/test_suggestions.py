@@ -14,7 +14,7 @@ import pytest
 
 import toolkit
 from toolkit.protocol.actions import ACTIONS
-from toolkit.suggestions import OURS, Suggesting, no_attribute
+from toolkit.suggestions import OURS, Suggesting
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,3 @@ def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
 def test_live_objects_can_be_copied(session: toolkit.Session) -> None:
     for thing in (session, session.aio, session.exchange, session.info, session.stream, session.aio.stream):
         assert type(copy.copy(thing)) is type(thing)
-
-
-def test_no_attribute_prefers_the_given_name() -> None:
-    assert str(no_attribute("'X' object", "fetch_balance", ["fetch"], "x.y")).endswith(". Use x.y")

@@ -106,12 +106,6 @@ def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:
     return found, None if returned is signature.empty else normal(returned)
 
 
-def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, str]]:
-    args = [(one.arg, one) for one in node.args.args] + [("*" + one.arg, one) for one in node.args.kwonlyargs]
-    args += [(one.arg, one) for one in (node.args.vararg, node.args.kwarg) if one is not None]
-    return [(name, "" if one.annotation is None else ast.unparse(one.annotation)) for name, one in args]
-
-
 def normal(annotation: str) -> str:
     return ast.unparse(ast.parse(annotation))
 
@@ -189,22 +183,6 @@ def test_editors_show_the_signature_of_a_call_as_its_callers_see_it(holder: str)
     parameters = "symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None"
     assert signature.to_string() == f"set_leverage({parameters})"
     assert signature.index == 1
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "toolkit.connect",
-        "s.buy",
-        "s.info.fills",
-        "s.exchange.place_order",
-        "s.aio.exchange.place_order",
-        "toolkit.research.backtest",
-    ],
-)
-def test_editors_show_the_docstring_and_an_example_of_a_call(call: str) -> None:
-    script = jedi.Script(f"import toolkit\ns = toolkit.connect()\n{call}", project=jedi.Project(ROOT))
-    assert any(">>> " in found.docstring() for found in script.help(3, len(call)))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ _MEMBERS = {
     "limits": ("Limits",),
     "orders": ("Order",),
     "products": ("Product",),
+    "research.live_trading.attached": ("run_results", "runs"),
     "session": ("AsyncSession", "Session", "ask", "connect"),
     "session_methods": ("AsyncBuilder", "Builder"),
     "venue.model.market": ("Market",),
@@ -34,7 +35,7 @@ _HOMES = {name: module for module, names in _MEMBERS.items() for name in names} 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = ["LOCAL", "MAINNET", "TESTNET", "Environment", "Limits", "Market", "Order", "Product", "ToolkitError"]
 __all__ += ["Wallet", "AsyncBuilder", "AsyncSession", "Builder", "Receipt", "Session", "__version__", "ask"]
-__all__ += ["class_room", "connect", "gym", "join"]
+__all__ += ["class_room", "connect", "gym", "join", "run_results", "runs"]
 __all__ += ["checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"]
 
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .limits import Limits
     from .orders import Order
     from .products import Product
+    from .research.live_trading.attached import run_results, runs
     from .session import AsyncSession, Session, ask, connect
     from .session_methods import AsyncBuilder, Builder
     from .venue.model.market import Market

@@ -21,13 +21,18 @@ COMMANDS = {
     "class": "serve one venue for a room of students",
     "grade": "run handed-in notebooks in a jail and check them",
     "mcp": "serve a session to language-model agents, with limits",
+    "run": "run a strategy from a file, with a name",
+    "runs": "show, stop and report the runs on this machine",
     "record": "write a live feed to disk",
     "export": "write a notebook as one HTML page, with the last state of its widgets",
     "sign": "sign unsigned requests, one JSON per line",
     "verify": "print the signer of signed requests, one JSON per line",
+    "agent": "renew the approval of an agent, with the master key",
     "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",
 }
 """Command → one line of help. Each lives in toolkit/cli/<command>.py: `configure(parser)` and `run(args) -> int`."""
+ROOMS = {"run": "running.run", "runs": "running.runs", "agent": "running.agent"}
+"""Command → its module in toolkit/cli, where it is not the command's name."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
@@ -48,7 +53,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == chosen:
-            module = importlib.import_module(f"toolkit.cli.{name}")
+            module = importlib.import_module(f"toolkit.cli.{ROOMS.get(name, name)}")
             summary = (module.__doc__ or "").strip().partition(": ")[2]
             command.description = summary[:1].upper() + summary[1:]
             module.configure(command)
@@ -68,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _never_fail_to_print()
     args = build_parser(chosen).parse_args(words)
     try:
-        return int(importlib.import_module(f"toolkit.cli.{args.command}").run(args))
+        return int(importlib.import_module(f"toolkit.cli.{ROOMS.get(args.command, args.command)}").run(args))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -125,6 +125,10 @@ class Spec:
     """Whose names of fields the failures use."""
 
 
+ALREADY_REACHED = "is already reached"
+"""Words of the refusal of a trigger that the price has passed."""
+
+
 def default_slippage(product: Product) -> int:
     """Return the slippage of a market order that names none, in 1/SLIPPAGE_UNIT.
 
@@ -278,6 +282,41 @@ def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Deci
     return [Failure(ProductRule.MAX_LEVERAGE, "leverage", value, most, message, (most,))]
 
 
+def check_prices(
+    product: Product, prices: Mapping[str, Decimal | None], slippage: Decimal | None = None
+) -> list[Failure]:
+    """Return why prices are not to be relied on: independent ones that differ by more than the slippage.
+
+    Parameters
+    ----------
+    product : Product
+        The product.
+    prices : mapping of str to Decimal or None
+        Name of a price → the price in USDC, None where it is not known.
+    slippage : Decimal, optional
+        How far they may be apart, a ratio (default: the slippage of a market order that names none).
+
+    Returns
+    -------
+    list of Failure
+        Empty if those that are known agree.
+    """
+    known = {name: price for name, price in prices.items() if price}
+    # A slippage that can't be is refused by its own rule.
+    given = slippage is not None and 0 < slippage < 1
+    within = slippage if slippage and given else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+    if not known or max(known.values()) <= min(known.values()) * (1 + within):
+        return []
+    listed = ", ".join(f"{name} {plain_text(price)}" for name, price in known.items())
+    allowed = f"{plain_text(within * 100)} %"
+    message = (
+        f"the prices of {product.symbol} contradict each other: {listed} USDC. They differ by more than the slippage "
+        f"of {allowed}, so nothing is sized or traded by them. Wait until they agree, or give a limit price and a "
+        "quantity in base units"
+    )
+    return [Failure("prices agree", OrderField.QUANTITY, listed, allowed, message)]
+
+
 def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
     """Return why an amount is too little for a withdrawal.
 
@@ -354,7 +393,8 @@ def read_order(
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce
     spec.client_id = item.cl_ord_id or 0
     spec.parent = item.parent_ord_id or 0
-    if not product.listed:
+    # What reduces passes: a position must be closable while the venue takes the order.
+    if not (product.listed or reduce or closing):
         unlisted = f"{product.symbol} is {product.list_status}, not listed"
         _fail(spec, "listing", OrderField.PRODUCT, str(product.code), "listed", unlisted)
     market = kind in MARKET_TYPES
@@ -611,7 +651,7 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
     price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
     now, rule = product.price_text(now_ticks), f"{price} {'≥' if up else '≤'} {text}"
-    message = f"trigger price {text} is already reached: {what} triggers at {rule}, which is {now}"
+    message = f"trigger price {text} {ALREADY_REACHED}: {what} triggers at {rule}, which is {now}"
     beyond_ticks = now_ticks + 1 if up else now_ticks - 1
     nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
     _fail(spec, "trigger met", OrderField.TRIGGER_PRICE, text, now, message, nearest)

@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, ref
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
-from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
+from .client.io.rate_limits import DEFAULT, Rate, RateLimiter, VenueGate, gate_of
 from .client.io.transport import RETRY, HttpTransport, Retry, read_envelope
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm
 from .client.orders.intents import Ledger
 from .environments import LOCAL, Environment
 from .errors import InputError, UnknownProduct
+from .guards import check_address, checked
 from .numerals import wait_seconds
 from .protocol.hexbytes import is_address
 from .secrecy import is_like_key
@@ -99,6 +101,8 @@ class Sending(TypedDict, total=False):
     settle_timeout: Any
     """Longest time (seconds, or a span) that a call waits for the execution of what it submitted (default: 5). 0
     returns at submission. With a manual clock a `settle_delay` passes."""
+    plain_http: bool
+    """Whether signed requests may go to another machine without encryption, by http:// (default: False)."""
     approve: bool
     """Whether the agent is approved immediately, on a local venue in this process (default: True)."""
     as_symbol: str | None
@@ -133,6 +137,7 @@ def sending_with_defaults(given: Sending) -> Sending:
         "retry": RETRY,
         "expiry_ms": DEFAULT_EXPIRY_MS,
         "settle_timeout": SETTLE_SECONDS,
+        "plain_http": False,
         "approve": True,
         "as_symbol": None,
         "when_stale": "pause",
@@ -142,6 +147,10 @@ def sending_with_defaults(given: Sending) -> Sending:
     if wait_seconds(timeout) == 0:
         raise InputError(f"timeout {timeout!r} must be seconds above 0", field="timeout", rule="positive")
     chosen["timeout"], chosen["settle_timeout"] = wait_seconds(timeout), wait_seconds(settle_timeout, "settle_timeout")
+    names = "plain_http", "approve"
+    flags = dict.fromkeys(names, frozenset({"bool"}))
+    given_flags = chosen["plain_http"], chosen["approve"]
+    chosen["plain_http"], chosen["approve"] = checked("connect", flags, names, given_flags, {})
     expiry_ms: object = chosen["expiry_ms"]
     if type(expiry_ms) is not int or expiry_ms < 1:
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
@@ -201,6 +210,7 @@ def keys_and_account(
     InputError
         For a number or name away from the local venue, and for an address that is not the wallet's master.
     """
+    check_address(account, "account")
     address = account if isinstance(account, str) and is_address(account) else None
     if env.name == LOCAL.name and wallet is None and address is None:
         return _local_keys(account or 0, venue, listed)
@@ -318,8 +328,40 @@ def runtime_of(venue: LocalVenue | None, clock: str | Clock) -> Runtime:
         now = wall_ms if isinstance(clock, str) else clock.now_ms
     measure: Callable[[], int] = getattr(clock, "elapsed_ms", monotonic_ms)
     pause: Callable[[float], None] = getattr(clock, "sleep", time.sleep)
-    chance: Callable[[], float] = getattr(clock, "random", random.random)
+    # Where time stands still until it is advanced, everything repeats: the client ids too.
+    usual = random.random if venue is None or venue.host.clock.runs else _chance_of(venue)
+    chance: Callable[[], float] = getattr(clock, "random", usual)
     return Runtime(now, chance, measure, pause)
+
+
+_chances: WeakKeyDictionary[LocalVenue, random.Random] = WeakKeyDictionary()
+
+
+def _chance_of(venue: LocalVenue) -> Callable[[], float]:
+    """Return the random numbers of all sessions on a venue with a manual clock, which its seed determines."""
+    if venue not in _chances:
+        state = venue.host.core.state
+        _chances[venue] = random.Random(f"{state.seed} {state.transactions}")
+    return _chances[venue].random
+
+
+def largest_nonce(venue: LocalVenue | None) -> Callable[[str], int]:
+    """Return a function that returns the largest nonce that a venue has seen of an address, -1 for none.
+
+    Parameters
+    ----------
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    """
+    # Weakly: sources of nonces outlive a session, and must not keep its venue alive.
+    host = None if venue is None else ref(venue.host)
+
+    def largest(address: str) -> int:
+        found = None if host is None else host()
+        window = None if found is None else found.core.state.nonces.get(address)
+        return window.used[-1] if window is not None and window.used else -1
+
+    return largest
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:
@@ -335,6 +377,26 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def gate(env: Environment, venue: LocalVenue | None, transport: AnyTransport | None, runtime: Runtime) -> VenueGate:
+    """Return when requests may leave: what a venue asks to wait goes for all sessions of this process that reach it.
+
+    Parameters
+    ----------
+    env : Environment
+        Environment of the session.
+    venue : LocalVenue or None
+        Venue in this process, None for any other.
+    transport : object
+        Transport of httpx or httpx2, None for the usual one.
+    runtime : Runtime
+        Clocks of the session.
+    """
+    # Waits on a simulated clock say nothing of those on this machine's. The sessions of a simulation share its clock.
+    if runtime.elapsed is not monotonic_ms:
+        return gate_of(getattr(runtime.elapsed, "__self__", runtime))
+    return gate_of(venue or transport or env.base_url)
 
 
 def venue_in_process(source: object) -> LocalVenue | None:
@@ -398,6 +460,7 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
     if fork is not None and (follow is None or not is_address(fork)):
         what = f"fork {fork!r} must be an address (0x and 40 hex digits) on the venue that is followed with follow="
         raise InputError(what, field="fork", rule="an address", value=fork)
+    check_address(fork, "fork")
     return makes_venue
 
 

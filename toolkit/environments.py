@@ -101,6 +101,18 @@ FURTHER_ADDRESSES = {
 PRESETS: dict[str, Environment] = {env.name: env for env in (MAINNET, TESTNET, LOCAL)}
 
 
+def chain_of(label: str) -> Chain | None:
+    """Return the chain of a preset, None for an environment of the user's own.
+
+    Parameters
+    ----------
+    label : str
+        `Environment.label` of the preset or of one of its venues.
+    """
+    preset = PRESETS.get(label.partition(":")[0])
+    return None if preset is None else preset.chain
+
+
 def environment(
     name: str | Environment,
     *,
@@ -145,6 +157,8 @@ def environment(
         said = f"environment {name!r} is not known. Use one of {', '.join(known)}, or your Environment"
         raise InputError(said, field="environment", rule="known", value=name, nearest=known)
     chosen = name if isinstance(name, Environment) else PRESETS[name]
+    for field, url in (("base_url", chosen.base_url), ("ws_url", chosen.ws_url)):
+        _address(field, url, "http")  # of an Environment that was made by hand
     given = os.environ if variables is None else variables
     base = _address("base_url", base_url or given.get("TOOLKIT_BASE_URL") or "", "http")
     feed = _address("ws_url", ws_url or given.get("TOOLKIT_WS_URL") or "", "ws")
@@ -168,8 +182,15 @@ def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
     """
     if not url:
         return ""
-    parts = urlsplit(url.strip())
-    if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+    try:
+        parts = urlsplit(url.strip())
+        has_port = parts.port != 0
+    except ValueError:
+        has_port = False
+    if has_port and parts.username is not None:
+        said = f"{field} holds a user or a password, which are not shown here. Give {field} without them"
+        raise InputError(said, field=field, rule="no credentials")
+    if not has_port or parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
         said = f"{field} {url!r} is not an address. Give one like {kind}://127.0.0.1:8645"
         raise InputError(said, field=field, rule="address", value=url, nearest=(f"{kind}://127.0.0.1:8645",))
     path = parts.path.rstrip("/")

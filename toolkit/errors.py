@@ -259,8 +259,31 @@ class RequestExpired(ExchangeError, code=40208):
     clock_skew_ms: int | None = None
 
 
+LIMITED_STATUSES = (429, 418)
+"""HTTP statuses that ask to wait: too many requests, and banned for having gone on."""
+
+
 class RateLimited(ExchangeError, code=40220):
-    """The address sent too many requests of this action."""
+    """The venue asks to wait: code 40220, HTTP 429 or 418, or HTTP 503 with Retry-After.
+
+    Parameters
+    ----------
+    message : str
+        The venue's message.
+    retry_after : float, optional
+        Seconds until the next request may be sent. An attribute as well (default: None, not known).
+    sent : bool, optional
+        False if the toolkit held the request back, so that nothing was sent. An attribute as well (default: True).
+    **more : object
+        Further arguments of an ExchangeError.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None, sent: bool = True, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.retry_after = retry_after
+        self.sent = sent
+        said = str(self) if sent else self.message  # the venue has given no code for what it did not see
+        self.args = (said if retry_after is None else f"{said}. The next request may be sent in {retry_after:.1f} s",)
 
 
 class ActionRejected(ExchangeError, code=40230):
@@ -294,7 +317,13 @@ EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
 
 
 def exchange_error(
-    code: int, message: str, *, data: Mapping[str, Any] | None = None, action: str = "", http_status: int = 200
+    code: int,
+    message: str,
+    *,
+    data: Mapping[str, Any] | None = None,
+    action: str = "",
+    http_status: int = 200,
+    retry_after: float | None = None,
 ) -> ExchangeError:
     """Return the error of an answer, of the class that its code has.
 
@@ -310,12 +339,19 @@ def exchange_error(
         Type of the action (default: "", a query).
     http_status : int, optional
         Status of the HTTP answer (default: 200).
+    retry_after : float, optional
+        Seconds that the answer asks to wait (default: None, it asks for none).
 
     Returns
     -------
     ExchangeError
-        UnknownCode for an undocumented code.
+        UnknownCode for an undocumented code, RateLimited for any code with a status that asks to wait.
     """
+    # Of a proxy, too, whose body may have a code of its own.
+    if code == RateLimited.code or http_status in LIMITED_STATUSES:
+        return RateLimited(
+            message, code=code, data=data, action=action, http_status=http_status, retry_after=retry_after
+        )
     kind = EXCHANGE_ERRORS.get(code, UnknownCode)
     return kind(message, code=code, data=data, action=action, http_status=http_status)
 
@@ -371,6 +407,9 @@ class BadAnswer(TransportError):
     body : str, optional
         Body of the answer, of which the attribute has the first 500 characters (default: "").
     """
+
+    contradicts = False
+    """True where rows contradict the question, or themselves."""
 
     def __init__(self, message: str, *, status: int = 200, body: str = "") -> None:
         super().__init__(message)

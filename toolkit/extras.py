@@ -33,6 +33,9 @@ EXTRAS = {
     "ccxt": ("ccxt", 'markets of other exchanges, connect(follow="binance:…")'),
     "dask": ("cluster", "sweeps on a cluster"),
     "mcp": ("mcp", "toolkit mcp"),
+    "apprise": ("notify", "messages of runs to Telegram, Slack, ntfy and others"),
+    "socksio": ("socks", "queries through a SOCKS proxy"),
+    "python-socks": ("socks", "the feed through a SOCKS proxy"),
 }
 """Package → its extra, and what needs it."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import InputError, ToolkitError
+from .numerals import shown as shown_value
 from .secrecy import Secret, is_like_key
 from .suggestions import advised
 from .tracebacks import trim
@@ -69,6 +70,114 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for name in inspect.signature(function).parameters if name not in ("self", "cls"))
 
 
+def flags_of(function: Callable[..., Any]) -> Mapping[str, frozenset[str]]:
+    """Return the parameters of a function that are True or False, each with the names of its types.
+
+    Parameters
+    ----------
+    function : callable
+        Function, method or class, with annotations that are not evaluated.
+    """
+    found: dict[str, frozenset[str]] = {}
+    if getattr(function, "judges_flags", False):
+        return found
+    for name, parameter in inspect.signature(function).parameters.items():
+        kinds = frozenset(str(parameter.annotation).replace(" ", "").split("|"))
+        if "bool" in kinds <= _FLAGS.keys():
+            found[name] = kinds
+    return found
+
+
+def judges_flags(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function that takes any value of its flags, because it has to act before it can refuse one.
+
+    Parameters
+    ----------
+    function : callable
+        Function that calls `checked` itself.
+    """
+    function.judges_flags = True  # type: ignore[attr-defined]
+    return function
+
+
+_FLAGS: dict[str, type] = {"bool": bool, "str": str, "None": type(None)}
+
+
+BROKEN_CHECKSUM = "has letters that break the EIP-55 checksum. Compare it with its source, or write it in lower case"
+
+
+def check_address(value: object, field: str) -> None:
+    """Raise InputError for an address in letters of both cases that are not its EIP-55 checksum: a typing error.
+
+    Parameters
+    ----------
+    value : object
+        Argument. What is no address passes, as others check that.
+    field : str
+        Name of the argument.
+
+    Raises
+    ------
+    InputError
+        For a broken checksum.
+    """
+    if isinstance(value, str) and len(value) == 42:
+        from .protocol.hexbytes import has_wrong_checksum, is_address
+
+        if is_address(value) and has_wrong_checksum(value):
+            message = f"{field} {value} {BROKEN_CHECKSUM}"
+            raise InputError(message, field=field, rule="EIP-55", value=value, nearest=(value.lower(),))
+
+
+def checked(
+    what: str,
+    flags: Mapping[str, frozenset[str]],
+    names: Sequence[str],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> tuple[Any, ...]:
+    """Return the positional arguments, with NumPy's True and False as Python's. Those of `keywords` are replaced.
+
+    Python takes each value for one of the two: NaN for True, and a missing value of a table becomes NaN.
+
+    Parameters
+    ----------
+    what : str
+        Name of the function.
+    flags : mapping of str to frozenset of str
+        What `flags_of` returned.
+    names : sequence of str
+        Names of the parameters, in order.
+    args : tuple
+        Positional arguments of the call, without `self`.
+    keywords : dict
+        Arguments by keyword.
+
+    Raises
+    ------
+    InputError
+        For the first flag that is neither True nor False, and for an address that is mistyped.
+    """
+    taken = list(args)
+    for at, (name, value) in enumerate((*zip(names, args, strict=False), *keywords.items())):
+        if type(value) is str:
+            check_address(value, name)
+        kinds = flags.get(name)
+        # By identity of the class: that of NumPy's flags is named bool, too.
+        if kinds is None or isinstance(value, bool) or any(type(value) is _FLAGS[kind] for kind in kinds):
+            continue
+        if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):  # of a table's column
+            if at < len(args):
+                taken[at] = bool(value)
+            else:
+                keywords[name] = bool(value)
+            continue
+        shown = f"{name} is {shown_value(value)} ({type(value).__name__})"
+        message = f"{what.removesuffix('.__init__')}: {shown}. Give True or False, which bool(…) makes of a flag"
+        raise InputError(message, field=name, rule="bool", value=value, nearest=("True", "False"))
+    return tuple(taken)
+
+
 def no_keys(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a public function or method: raise InputError for an argument that looks like a private key.
 
@@ -80,6 +189,7 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
         Function that takes no secret.
     """
     names = parameter_names(function)
+    flags = flags_of(function)
     is_method = next(iter(inspect.signature(function).parameters), "") in ("self", "cls")
 
     @functools.wraps(function)
@@ -88,8 +198,10 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
             if name := key_argument(names, args[1:] if is_method else args, keywords):
                 del args, keywords  # a traceback that shows local variables must not show the key
                 raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
+            own = args[: int(is_method)]
+            given = checked(function.__qualname__, flags, names, args[len(own) :], keywords)
             try:
-                return function(*args, **keywords)
+                return function(*own, *given, **keywords)  # type: ignore[arg-type]
             except TypeError as error:
                 raise advised(error, function) from None
         except ToolkitError as error:

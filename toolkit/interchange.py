@@ -37,7 +37,9 @@ def to_pandas(data: object, field: str = "data") -> Any:
     import pandas as pd
 
     if isinstance(data, Mapping):
-        return {name: to_pandas(part, field) for name, part in data.items()}
+        made = {name: to_pandas(part, field) for name, part in data.items()}
+        # A mapping of a class of its own, such as a History, stays one.
+        return data if not isinstance(data, dict) and all(made[name] is data[name] for name in made) else made
     if isinstance(data, pd.DataFrame | pd.Series | pd.Index):
         return data
     if not hasattr(data, "__arrow_c_stream__"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right as bisect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 class Limits:
     """Limits on a session, or on a strategy's run. They refuse an order before it is signed, and stop a run.
 
-    Amounts are in USDC. None is no limit. Positions are counted with the open orders filled, those whose outcome is
-    unknown too, at the last price: in one-way mode those of one side of each symbol, in hedge mode both legs together.
-    Orders that only reduce pass every limit except `max_orders_per_minute`.
+    Amounts are in USDC, and may be texts, such as "0.02". None is no limit. Positions are counted with the open orders
+    filled, those whose outcome is unknown too, at the last price: in one-way mode those of one side of each symbol, in
+    hedge mode both legs together. Orders that only reduce pass every limit. They count as orders of a minute.
 
     A run counts what its symbols hold. A session counts everything on the account, and a position may be closed before
     an order of the other side fills: with 0.02 long and a `max_position` of 0.02, at most 0.02 can be sold at a time.
@@ -80,10 +81,10 @@ class Limits:
     def __post_init__(self) -> None:
         for name in (item.name for item in fields(self) if item.name != "symbols"):
             given = getattr(self, name)
-            for value in given.values() if isinstance(given, Mapping) else () if given is None else (given,):
-                if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not value > 0:
-                    text = f"{name} is {value!r}. Give a number above 0, or None for no limit"
-                    raise InputError(text, field=name, rule="above 0", value=value)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, name, {symbol: _number(name, value) for symbol, value in given.items()})
+            elif given is not None:
+                object.__setattr__(self, name, _number(name, given))
         symbols: object = self.symbols
         if isinstance(symbols, str):
             text = f"symbols is {symbols!r}. Give several, such as ({symbols!r},), or None for all"
@@ -245,6 +246,22 @@ class Book:
         net = self.net + sign * steps
         self.longs, self.shorts = max(net, 0), max(-net, 0)
 
+    def add(self, longs: int, shorts: int) -> None:
+        """Add steps to both legs. In one-way mode the first is the signed size.
+
+        Parameters
+        ----------
+        longs : int
+            Steps of the long, in one-way mode the signed size.
+        shorts : int
+            Steps of the short.
+        """
+        if self.hedge:
+            self.longs, self.shorts = max(self.longs + longs, 0), max(self.shorts + shorts, 0)
+            return
+        net = self.net + longs - shorts
+        self.longs, self.shorts = max(net, 0), max(-net, 0)
+
     def only_reduces(self, order: Order) -> bool:
         """Return whether an order can't open anything.
 
@@ -271,6 +288,21 @@ class Book:
         if self.hedge is False and not self.covers:
             return max(self.longs + steps[True], self.shorts + steps[False]) * self.step_size
         return exposed(self.longs, self.shorts, steps[True], steps[False], self.hedge is not False) * self.step_size
+
+
+def _number(name: str, value: object) -> float | Decimal:
+    """Return a limit as a number. It may be a text, as quantities of orders may."""
+    number = None
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str):
+        with suppress(InvalidOperation):
+            number = Decimal(value)
+    # NaN is not equal to itself. A Decimal refuses to compare it with 0.
+    if number is None or number != number or not number > 0:
+        text = f"{name} is {value!r}. Give a number above 0, or None for no limit"
+        raise InputError(text, field=name, rule="above 0", value=value)
+    return number
 
 
 def exact(value: float | Decimal) -> Decimal:

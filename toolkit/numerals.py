@@ -435,6 +435,24 @@ def time_text(time_ms: int) -> str:
         return f"{time_ms} ms"
 
 
+def printable(text: str) -> str:
+    """Return a text with escapes for what would not be seen: line ends, terminal codes, bidirectional marks.
+
+    Parameters
+    ----------
+    text : str
+        Name or other text that a venue sends.
+
+    Examples
+    --------
+    >>> printable("BTC\\x1b[31m")
+    'BTC\\\\x1b[31m'
+    """
+    if text.isprintable():  # nearly always
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def shown(value: object) -> str:
     """Return the repr of a value for a message, shortened to 80 characters.
 

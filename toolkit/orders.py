@@ -17,7 +17,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast, get_args, overload
 
-from .errors import CheckFailed, InputError
+from .errors import CheckFailed, InputError, require
 from .guards import no_keys
 from .ladders import Ladder as Ladder
 from .numerals import Span, milliseconds, plain_decimal, read_positive
@@ -1154,4 +1154,5 @@ def _reduce_only(value: bool | str) -> ReduceOnly | None:
     if isinstance(value, str):
         kind: ReduceOnly = _one_of(value, REDUCE_ONLY, "reduce_only")
         return kind
+    require(value, bool, "reduce_only", f"True, False, or one of {', '.join(REDUCE_ONLY)}")
     return "REDUCE_ONLY" if value else None

@@ -9,7 +9,8 @@ import asyncio
 import os
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -20,12 +21,14 @@ from .client.io.rate_limits import RateLimiter
 from .client.io.transport import AsyncHttpTransport, HttpTransport
 from .client.io.venue_clock import SessionClock, VenueClock
 from .client.io.venue_controls import ServedVenue
+from .client.limits.exit_ledger import ExitLedger
 from .client.limits.order_limits import OrderLimits
+from .client.limits.running import RUNS, end
 from .client.orders.delivery import Delivery
 from .client.orders.intents import Ledger
 from .client.orders.ledger_file import account_ledger, open_ledger
 from .client.orders.pretrade import PreTradeChecks
-from .client.reads.reading import Catalogue
+from .client.reads.catalogue import Catalogue
 from .environments import LOCAL, Environment
 from .guards import no_keys
 from .limits import Limits
@@ -86,14 +89,15 @@ class Session(session_methods.SessionMethods):
         self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, self._timeout)
-        served = ServedVenue(self._http, control_token) if environment.name == LOCAL.name else None
+        plain_http = sending["plain_http"]
+        served = ServedVenue(self._http, control_token, plain_http) if environment.name == LOCAL.name else None
         self.venue: LocalVenue | ServedVenue | None = served if venue is None else venue
-        self._driver = Driver(self._http.send, self._runtime, self._sleep, self._settle)
-        self._catalogue = Catalogue()
-        self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"])
-        self._runs: WeakSet[Any] = WeakSet()
+        self._gate = connecting.gate(environment, venue, transport, runtime)
+        self._driver = Driver(self._http.send, self._runtime, self._sleep, self._settle, self._gate)
+        self._catalogue = Catalogue(environment=environment, venue=venue)
+        self._checks = PreTradeChecks(self._catalogue, self._account, sending["retry"], self._book_price)
         """Runs of strategies on this session. `stop_all` ends them."""
-        ledger = self._ledger(sending["intents"])
+        ledger = ExitLedger(self._ledger(sending["intents"]))
         name = f"{environment.label} {self._signer}"
         self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader)
         self._delivery = Delivery(
@@ -102,14 +106,16 @@ class Session(session_methods.SessionMethods):
             account=self._account,
             ledger=ledger,
             limits=self._limits,
-            nonces=NonceSources(self._local),
-            limiter=limiter,
+            nonces=NonceSources(environment, self._local, connecting.largest_nonce(self._local)),
+            limiter=self._gate.limiter(self._signer or "", limiter),
+            gate=self._gate,
             confirm=sending["confirm"],
             retry=sending["retry"],
             expiry_ms=sending["expiry_ms"],
             check=self._checks.check,
             settle_timeout=sending["settle_timeout"],
             clock_skew=lambda: self.clock.skew_ms,
+            check_ready=partial(self._http.check_ready, plain_http),
         )
 
     def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
@@ -145,6 +151,10 @@ class Session(session_methods.SessionMethods):
         """Let a manual clock's time pass until every action that was answered is executed. See `settle_delay`."""
         if (venue := self._local) is not None and (due := venue.host.settled_ms()) > venue.host.now_ms():
             venue.advance(until=due)
+
+    def _whereabouts(self) -> tuple[object, str]:
+        """Return where and for whom it trades. See `client.limits.running.Placed`."""
+        return self._local or self.environment, str(self._known_account or "").lower()
 
     def _is_manual(self) -> bool:
         """Return whether time only moves by `advance`. A wait would never end then, so waits are skipped."""
@@ -182,8 +192,17 @@ class Session(session_methods.SessionMethods):
         from .client.stream.stream import Stream
 
         return Stream(
-            self, observe=self._observe, speed=lambda: self.clock.speed, is_over=lambda: self._delivery.closed
+            self,
+            observe=self._observe,
+            speed=lambda: self.clock.speed,
+            is_over=lambda: self._delivery.closed,
+            gate=self._gate,
+            runtime=self._runtime,
         )
+
+    def _book_price(self, symbol: str, side: str) -> Decimal | None:
+        """Return the price at which an order would trade by an open live book, None without one that is healthy."""
+        return self.stream._best(symbol, side) if "stream" in self.__dict__ else None
 
     def _observe(self, event: FeedEvent) -> None:
         """Take an update of the feed: it shows the venue's time, and may settle what was submitted."""
@@ -250,6 +269,8 @@ class Session(session_methods.SessionMethods):
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
 
+        Its runs end first: they cancel their orders, and close their positions if they were started so.
+
         Examples
         --------
         >>> short = toolkit.connect(clock="manual")
@@ -257,6 +278,7 @@ class Session(session_methods.SessionMethods):
         >>> short.stream.health.state
         'idle'
         """
+        end(RUNS.of(self), "the closing of the session")
         self._delivery.closed = True
         if "_parents" in self.__dict__:
             self._parents.close()
@@ -319,7 +341,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
+        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle, session._gate)
         self._catalogue = session._catalogue
         self._checks, self._delivery, self._limits = session._checks, session._delivery, session._limits
 

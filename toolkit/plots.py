@@ -6,7 +6,7 @@ with colour blindness. Rising candles are also hollow and falling ones filled. `
 `EAST_ASIAN` shows a rise in red, `use` sets the default.
 
 >>> LIGHT.up, EAST_ASIAN.up
-('#009E73', '#D55E00')
+('#0072B2', '#D55E00')
 """
 
 from __future__ import annotations
@@ -303,6 +303,9 @@ def funding(
     name = "amount" if paid else "rate" if "rate" in rates.columns else "funding_rate"
     frame = _by_time(_frame(rates, "rates", (name,), "session.info.funding_rate_history"))
     summed = (frame[name].astype("float64") * (1 if paid else 100)).groupby(level=0).sum()
+    if len(summed) == 1:  # beside empty places, or its bar would fill the picture
+        step = pd.Timedelta(spacing_days(summed.index), "D")
+        summed = summed.reindex([summed.index[0] - step, summed.index[0], summed.index[0] + step])
     bars = Columns(summed, 0.55 * spacing_days(summed.index)), HorizontalLine(0)
     sums = Line(summed.cumsum(), steps=True), HorizontalLine(0)
     what, symbol = "Funding paid and received" if paid else "Funding rate", _only(frame, "symbol")
@@ -342,6 +345,9 @@ def positions(
     'size (base units, short below 0)'
     """
     held = _frame(held, "held", (), "session.fills")
+    if "time" not in held.columns and not isinstance(held.index, pd.DatetimeIndex):
+        text = "held has no times, as session.positions() has none: it is the present alone"
+        raise InputError(f"{text}. Give session.fills(), or run.positions", field="held", rule="times")
     sizes = _sizes(held)
     lines = [
         Line(sizes[symbol], str(symbol), number, steps=True, area=0.0, opacity=0.14)

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from .errors import InputError, UnknownProduct
 from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, meanings, read_amount, read_positive, shown
@@ -729,6 +729,9 @@ def _tiers(rows: Iterable[Mapping[str, Any]] | None) -> tuple[MarginTier, ...] |
     return None if rows is None else tuple(MarginTier(**row) for row in rows)
 
 
+Key = TypeVar("Key")
+
+
 class ProductTable(Mapping[str, Product]):
     """The listed products by symbol. `find` also takes codes.
 
@@ -743,8 +746,13 @@ class ProductTable(Mapping[str, Product]):
     """
 
     def __init__(self, products: Sequence[Product], checksum: str = "", rows: Sequence[Mapping[str, Any]] = ()) -> None:
-        self._by_symbol = {product.symbol: product for product in products}
-        self._by_code = {product.code: product for product in products}
+        self._by_symbol: dict[str, Product] = {}
+        self._by_code: dict[int, Product] = {}
+        self._by_pair: dict[tuple[int, str], Product] = {}
+        for product in products:
+            _put(self._by_symbol, product.symbol, product)
+            _put(self._by_code, product.code, product)
+            _put(self._by_pair, (product.code, product.symbol), product)
         self.checksum = checksum
         self.rows = tuple(rows)
 
@@ -778,6 +786,33 @@ class ProductTable(Mapping[str, Product]):
             understood = {wire: on_wire(getattr(product, name)) for name, (wire, _) in META.items() if wire in row}
             found.append((product, {**row, **understood}))
         return cls([product for product, _ in found], checksum_of(meta), [row for _, row in found])
+
+    def by_code(self, code: int, symbol: str = "") -> Product | None:
+        """Return the product of a code, None without one. A listed one is preferred.
+
+        Parameters
+        ----------
+        code : int
+            The code.
+        symbol : str, optional
+            Symbol that is preferred, where several products have the code (default: the last one).
+        """
+        found, last = self._by_pair.get((code, symbol)), self._by_code.get(code)
+        return found if found is not None and (found.listed or not (last and last.listed)) else last
+
+    def sharing(self, product: Product) -> list[tuple[int, str]]:
+        """Return code and symbol of the products that have a product's code or its symbol, itself among them.
+
+        Those that are not listed count only where none of them is.
+
+        Parameters
+        ----------
+        product : Product
+            The product.
+        """
+        both = product.code, product.symbol
+        found = [pair for pair in self._by_pair if pair[0] == both[0] or pair[1] == both[1]]
+        return [pair for pair in found if self._by_pair[pair].listed] or found
 
     def missing(self, told: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
         """Return the fields that the venue does not send, by their names on the wire → the symbols without them.
@@ -844,3 +879,9 @@ class ProductTable(Mapping[str, Product]):
 
     def __repr__(self) -> str:
         return f"<ProductTable: {', '.join(self._by_symbol) or 'empty'}>"
+
+
+def _put(index: dict[Key, Product], key: Key, product: Product) -> None:
+    # Whatever their order: a product that is no longer traded must not hide one that is.
+    if product.listed or key not in index or not index[key].listed:
+        index[key] = product

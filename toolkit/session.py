@@ -8,6 +8,7 @@ know the one of `plain_session`, so that they import nothing that is built on th
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,9 +25,13 @@ from .tracebacks import trim
 from .wallet import Wallet
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .client.io.transport import AnyTransport
+    from .client.reads.conversion import Time
     from .exchanges import ExchangeMarket
     from .numerals import Span
+    from .research.analysis.history import History
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -265,6 +270,91 @@ class Session(plain_session.Session):
         from .widgets import Dashboard
 
         return Dashboard(self, symbol, interval)
+
+    def history(
+        self,
+        symbols: str | int | Iterable[str | int],
+        interval: Span = "1h",
+        start: Time = "30d",
+        end: Time | None = None,
+    ) -> History:
+        """Return what research needs of some products: candles, settled funding with mark and index, and the products.
+
+        `research.backtest`, `vectorised`, `sweep`, `optimise` and `walk_forward` take it as their data.
+
+        Parameters
+        ----------
+        symbols : str, int or iterable of these
+            Products, by symbol or code.
+        interval : str or timedelta, optional
+            Length of the candles, a span (default: "1h").
+        start : str, int, float, date, datetime or timedelta, optional
+            First time, as in `klines` (default: "30d", 30 days ago).
+        end : str, int, float, date, datetime or timedelta, optional
+            Last time, as `start` (default: now).
+
+        Returns
+        -------
+        History
+            A mapping symbol → candles, with `funding`, `mark`, `index` and `products`.
+
+        Raises
+        ------
+        InputError
+            For a product without candles in this time.
+        UnknownProduct
+            For a product that is not listed.
+
+        Examples
+        --------
+        >>> session.history("BTCUSDC", "1h", "2d")
+        <History of BTCUSDC: 48 candles, 12 funding rates, 2025-12-30 00:00 to 2025-12-31 23:00>
+        """
+        from .research.analysis.history import read_history
+
+        return read_history(self, symbols, interval, start, end)
+
+    def statement(self, start: Time = "30d", end: Time | None = None) -> pd.DataFrame:
+        """Return each change of the account's balance between two times, for accounting.
+
+        The opening balance plus the amounts is the closing balance, to the last digit. If it is not, entries are
+        missing, and that is an error. `to_csv` and `to_parquet` of the frame write it.
+
+        Parameters
+        ----------
+        start : str, int, float, date, datetime or timedelta, optional
+            First time, as in `klines` (default: "30d", 30 days ago).
+        end : str, int, float, date, datetime or timedelta, optional
+            Last time, as `start` (default: now).
+
+        Returns
+        -------
+        DataFrame
+            Oldest first. `attrs` has the balances `opening` and `closing` (USDC, decimal text), and `account`.
+
+            - time: datetime64[ms, UTC]
+            - kind: string, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
+            - symbol: string, the product, NA if it belongs to none
+            - run: string, name of the run whose order it was, if this machine knows it, else ""
+            - amount: Decimal, USDC, negative if paid
+            - balance: Decimal, USDC, after the change
+            - reference: string, id of the order, or the address or vault that it belongs to
+
+        Raises
+        ------
+        BadAnswer
+            If amounts and balances contradict each other.
+
+        Examples
+        --------
+        >>> _ = session.buy("BTCUSDC", "0.01")
+        >>> rows = session.statement()
+        >>> rows.attrs["opening"], rows["amount"].sum(), rows.attrs["closing"]
+        ('0', Decimal('9999.6249604'), '9999.6249604')
+        """
+        from .research.running.statement import read_statement
+
+        return read_statement(self, start, end)
 
     def __enter__(self) -> Session:
         return self

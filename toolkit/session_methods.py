@@ -28,7 +28,7 @@ class SessionPermissions(PermissionFlows, Synchronous):
     Examples
     --------
     >>> session.permissions()[["kind", "name", "status"]].values.tolist()
-    [['agent', 'toolkit', 'ACTIVE']]
+    [['agent', 'toolkit-bcd4042d', 'ACTIVE']]
     """
 
 

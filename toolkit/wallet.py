@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from .errors import WalletError
 from .ethereum import decrypt, encrypt
 from .extras import need
-from .guards import no_keys, takes_secrets
-from .protocol.hexbytes import is_address
+from .guards import BROKEN_CHECKSUM, no_keys, takes_secrets
+from .protocol.hexbytes import has_wrong_checksum, is_address
 from .secrecy import Secret, sealed
 from .stored.writing import write_private
 
@@ -399,6 +399,8 @@ def _address(given: str | Secret | None, what: str = "the account") -> str | Non
     account = Secret(given)
     if account and not is_address(account.reveal()):
         raise WalletError(f"{what} is {NO_ADDRESS}")
+    if account and has_wrong_checksum(account.reveal()):
+        raise WalletError(f"{what} {account.reveal()} {BROKEN_CHECKSUM}")
     return account.reveal() or None
 
 

@@ -22,6 +22,7 @@ MODULES = {
     "startup": "client_speed",
     "market": "market_realism",
     "gym": "learners",
+    "audit": "audit_cases",
 }
 """Benchmark → the module with its function `measure_…`, in the order they run."""
 

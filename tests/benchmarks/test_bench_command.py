@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.benchmarks import MODULES, Measurement, client_speed, market_realism
+from tests.benchmarks import Measurement, client_speed, market_realism
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.tables import table
 
@@ -62,66 +61,3 @@ def test_rows_of_numpys_numbers_are_written_as_json_and_judged(
     assert main(["market", "--json", str(file)]) == (0 if met else 1)
     [written] = json.loads(file.read_text(encoding="utf-8"))["rows"]
     assert (written["name"], written["value"], written["met"]) == (row.name, row.value, met)
-
-
-@pytest.mark.parametrize("place", ["-", "rows.json"])
-def test_benchmarks_are_written_as_json(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(client_speed, "measure_startup", lambda: ROWS[2:4])
-    main(["startup", "--json", place])
-    out = capsys.readouterr().out
-    text = out if place == "-" else Path(place).read_text(encoding="utf-8")
-    assert text.endswith("}\n")
-    assert (out == table(ROWS[2:4]) + "\n") == (place != "-")
-    written = json.loads(text)
-    assert list(written["machine"]) == ["python", "system", "processor"]
-    assert [row["name"] for row in written["rows"]] == ["low", "ratio"]
-    assert written["rows"][0] == {
-        "name": "low", "value": 0.51234, "unit": "ms", "target": 0.5, "better": "lower", "measure": "value", "peer": "",
-        "ratio": None, "aim": None, "note": "one core", "most": None, "met": False, "distance": 0.5 / 0.51234,
-    }  # fmt: skip
-
-
-def test_the_market_benchmark_gets_its_seeds_and_recording_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(market_realism, "measure_market", lambda **given: seen.append(given) or ROWS[:1])
-    monkeypatch.setattr(client_speed, "measure_feed", lambda **given: seen.append(given) or ROWS[1:2])
-    assert main(["feed", "market", "--seeds", "4", "5", "--recording", "tape"]) == 0
-    assert seen == [{}, {"seeds": [4, 5], "recording": "tape"}]
-    captured = capsys.readouterr()
-    assert captured.err == "measuring feed …\nmeasuring market …\n"
-    assert captured.out == table([ROWS[1], ROWS[0]]) + "\n"
-
-
-def test_all_benchmarks_run_in_order_when_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[str] = []
-
-    class Module:
-        def __getattr__(self, name: str) -> Any:
-            ran.append(name.removeprefix("measure_"))
-            return lambda **given: []
-
-    monkeypatch.setattr("importlib.import_module", lambda name: Module())
-    assert main([]) == 0
-    assert ran == list(MODULES)
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["nonsense"], "no benchmark named nonsense. There are signing, "),
-        (["startup", "--json", "/no/such/folder/rows.json"], "[Errno 2]"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_exit_code_2(
-    words: list[str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(client_speed, "measure_startup", lambda: ROWS[:1])
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2
-    assert f"\npython -m tests.benchmarks: error: {why}" in capsys.readouterr().err

@@ -44,6 +44,28 @@ def trade(session: Session, venue: LocalVenue) -> None:
     venue.advance("6m")
 
 
+def class_pages(browser: Browser, folder: Path) -> None:
+    """Take pictures of the pages of a class of eight, on a projector and on a phone."""
+    names = ["Ada", "Ben", "Chiara", "Deniz", "Emil", "Fatma", "Goran", "Hana"]
+    with toolkit.class_room(names, seed="5eed" * 8, held=True, port=8645) as room:
+        for number, name in enumerate(names[:-1]):
+            side = "buy" if number % 3 else "sell"
+            getattr(room.join(name), side)("BTCUSDC", f"{0.02 + number / 100:.2f}")
+        room.say("Rates are decided at noon")
+        room.teacher.venue.advance("40m")
+        room.jump("BTCUSDC", "-2", "A large holder sells")
+        room.teacher.venue.advance("5m")
+        room.freeze_student("Goran", "two machines")
+        room.end_in(45)
+        for page, address in (("board", room.board_url), ("teacher", room.teacher_url)):
+            for place, (width, height) in {"projector": (1920, 1080), "phone": (390, 844)}.items():
+                shown = browser.new_page(viewport={"width": width, "height": height})
+                shown.goto(address)
+                shown.wait_for_selector("tbody tr")
+                shown.screenshot(path=folder / f"class-{page}-{place}.png")
+                shown.close()
+
+
 def widgets(session: Session, venue: LocalVenue) -> dict[str, Any]:
     """Return the widgets by name of their picture."""
     trade(session, venue)
@@ -97,12 +119,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--readme", action="store_true", help="renew the README's pictures, and no others")
+    parser.add_argument("--class", action="store_true", dest="pages", help="take the pages of a class, and no others")
     parser.add_argument("names", nargs="*", help="pictures to take (default: all)")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     from playwright.sync_api import sync_playwright
 
     with ExitStack() as stack:
+        if given.pages:
+            browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=chromium(), args=FLAGS)
+            class_pages(browser, given.folder)
+            for path in given.folder.glob("class-*.png"):
+                smaller(path, 1080)
+            return
         venue = stack.enter_context(LocalVenue(clock="manual"))
         session = stack.enter_context(toolkit.connect(venue=venue))
         host = stack.enter_context(hosting())

@@ -31,6 +31,10 @@ TICKET: dict[str, Any] = _ALL["TICKET"]
 DRAFT: dict[str, Any] = _ALL["DRAFT"]
 FOLLOWED: dict[str, Any] = _ALL["FOLLOWED"]
 LINES: list[Any] = _ALL["LINES"]
+DEPTH: dict[str, Any] = _ALL["DEPTH"]
+HEADER: dict[str, Any] = _ALL["HEADER"]
+SHEET: dict[str, Any] = _ALL["SHEET"]
+STUDENT: dict[str, Any] = _ALL["STUDENT"]
 
 START = 1_767_225_600
 CANDLES = [[START + 60 * at, 100 + at, 103 + at, 98 + at, 100 + at + (2 if at % 3 else -1), 5 + at] for at in range(30)]
@@ -41,23 +45,7 @@ HISTORY: dict[str, Any] = {
     "studies": {"SMA 20": [None, *range(100, 127)], "RSI 14": [None, None, *range(30, 56)]},
     "prices": {"mark": [*[None] * 25, 124.5, 125.5, 126.5], "index": [*[None] * 26, 125, 126]},
 }
-CHART: dict[str, Any] = {
-    "symbol": "BTCUSDC",
-    "interval": "1m",
-    "intervals": ["1m", "5m"],
-    "places": 1,
-    "last": "131.0",
-    "change": "▲ 3 %",
-    "window": "30 min",
-    "rows": CANDLES[27:],
-    "studies": {"SMA 20": [127, 128, 129], "RSI 14": [56, 57, None]},
-    "prices": {"mark": [127.5, 128.5, 129.5], "index": [None, 128, 129]},
-    "readOnly": False,
-    "review": None,
-    "loaded": True,
-    "lines": [],
-    "fills": [],
-}
+CHART: dict[str, Any] = {**_ALL["CHART"], "rows": CANDLES[27:]}
 FILLS = [
     [START + 300, True, 104.0, "buy 1 at 104.0"],
     [START + 300, False, 105.0, "sell 1"],

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import toolkit
 from tests.browser.conftest import Open
-from tests.browser.host import expect, until
+from tests.browser.host import until
 from tests.browser.test_chart import near
 from toolkit.session import Session
-from toolkit.venue.local import LocalVenue
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -81,30 +79,3 @@ def test_an_order_is_amended_in_its_row(show: Open, session: Session) -> None:
     assert (str(order["order_id"]), order["price"], order["quantity"]) == (
         str(receipt.order_id), Decimal("50000.5"), Decimal("0.01")
     )  # fmt: skip
-
-
-def test_a_twap_is_followed_continued_after_a_restart_and_cancelled(
-    show: Open, session: Session, venue: LocalVenue, tmp_path: Path
-) -> None:
-    ledger = tmp_path / "intents.sqlite"
-    with toolkit.connect(venue=venue, intents=ledger) as first:
-        first.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
-    with toolkit.connect(venue=venue, intents=ledger) as again:
-        page = show(toolkit.widgets.Blotter(again))
-        table = page.get_by_role("region", name="Orders over time")
-        table.get_by_text("interrupted").wait_for()
-        table.get_by_role("button", name="Continue the twap").click()
-        page.locator(".tk-armed").click()
-        table.get_by_text("running").wait_for()
-        table.get_by_text("2 / 11").wait_for()
-        # A minute at a time: the thread that placed the second one may not wait for the third one yet, and what is
-        # late moves all that follow.
-        for done in (3, 4):
-            venue.advance("1m")
-            table.get_by_text(f"{done} / 11").wait_for()
-        table.get_by_role("button", name="Cancel the twap").click()
-        page.locator(".tk-armed").click()
-        table.get_by_text("canceled").wait_for()
-        venue.advance("10m")
-        assert again.parent_orders()["done"].tolist() == [4]
-        expect(table.get_by_role("button", name="Cancel the twap")).to_have_count(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,23 @@ session.venue.advance("30m")
 dashboard = session.dashboard("BTCUSDC")
 dashboard
 """
+
+
+@contextmanager
+def _opened(browser: Browser, address: str, width: int = 1500, run: bool = True) -> Iterator[Page]:
+    """Open a notebook, run its first cell, and hold that the modules of the widgets raise nothing."""
+    context = browser.new_context(viewport={"width": width, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error.stack)) if "blob:" in str(error.stack) else None)
+    page.goto(address.format(name="first.ipynb"))
+    if run:
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        _run_first_cell(page)
+    yield page
+    assert not wrong
+    context.close()
 
 
 def _run_first_cell(page: Page) -> None:
@@ -51,13 +70,6 @@ def _press(page: Page, button: Locator, key: str) -> None:
     expect(button).to_be_enabled(timeout=30_000)
     button.focus()
     page.keyboard.press(key)
-
-
-def _errors_of(page: Page) -> list[str]:
-    """Return the list of the errors of the widgets' own modules on a page, which grows with each."""
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error.stack)) if "blob:" in str(error.stack) else None)
-    return wrong
 
 
 def _fill_an_order(page: Page) -> None:
@@ -122,21 +134,11 @@ CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-Cell')].map((one) => on
 @pytest.mark.timeout(180)
 def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Path) -> None:
     notebook(tmp_path / "first.ipynb", CELL.strip())
-    with lab(tmp_path, "JupyterLab Dark") as address:
-        context = browser.new_context(viewport={"width": 1500, "height": 1000})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        wrong = _errors_of(page)
-        page.goto(address.format(name="first.ipynb"))
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        _run_first_cell(page)
+    with lab(tmp_path, "JupyterLab Dark") as address, _opened(browser, address) as page:
         _fill_an_order(page)
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
         expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(111, 183, 255)")
-        page.screenshot(path=tmp_path / "lab.png")
         _press_the_hosts_shortcuts(page)
-        assert not wrong
-        context.close()
 
 
 @pytest.mark.timeout(180)
@@ -145,13 +147,7 @@ def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_
         'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = toolkit.widgets.Blotter(session)\nwidget'
     )
     notebook(tmp_path / "first.ipynb", blotter, "import time; time.sleep(8)", "import os; os._exit(1)")
-    with lab(tmp_path) as address:
-        context = browser.new_context(viewport={"width": 1300, "height": 900})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(address.format(name="first.ipynb"))
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        _run_first_cell(page)
+    with lab(tmp_path) as address, _opened(browser, address, 1300) as page:
         status = page.locator(".tk-status")
         expect(status).to_have_text("live", timeout=30_000)
         cells = page.locator(".jp-Cell .cm-content")
@@ -165,7 +161,6 @@ def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_
         expect(status).to_have_text("no kernel", timeout=30_000)
         expect(page.locator(".tk-lock")).to_contain_text("No kernel since")
         expect(page.locator(".tk button:enabled")).to_have_count(0)
-        context.close()
 
 
 @pytest.mark.timeout(180)
@@ -174,22 +169,12 @@ def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_
     pytest.importorskip(app)
     notebook(tmp_path / "first.ipynb", CELL.strip())
     serving = voila(tmp_path, "first.ipynb") if app == "voila" else lab(tmp_path, app=app)
-    with serving as address:
-        context = browser.new_context(viewport={"width": 1500, "height": 1000})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        wrong = _errors_of(page)
-        page.goto(address.format(name="first.ipynb"))
-        if app == "notebook":
-            page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-            _run_first_cell(page)
+    with serving as address, _opened(browser, address, run=app == "notebook") as page:
         _fill_an_order(page)
         expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(20, 100, 165)")
         if app == "notebook":
             _press_the_hosts_shortcuts(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 1500
-        assert not wrong
-        context.close()
 
 
 CONTAINERS = """
@@ -211,14 +196,7 @@ w.VBox([w.HBox([made(), made()]), grid, tabs, folds, out, column, session.dashbo
 @pytest.mark.timeout(180)
 def test_in_jupyterlab_every_container_gives_its_panels_room(browser: Browser, tmp_path: Path) -> None:
     notebook(tmp_path / "first.ipynb", CONTAINERS.strip())
-    with lab(tmp_path) as address:
-        context = browser.new_context(viewport={"width": 1500, "height": 1000})
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.goto(address.format(name="first.ipynb"))
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        _run_first_cell(page)
+    with lab(tmp_path) as address, _opened(browser, address) as page:
         page.get_by_role("region", name="Positions and orders").wait_for()
         assert len(found := widths(page)) == 15
         assert min(found) >= 240
-        context.close()

@@ -159,7 +159,9 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
                 session.buy("BTCUSDC", "0.01", price="62600", tif="IOC")
             page.goto(f"{served.base_url}/class")
             page.locator("#rows tr").nth(1).wait_for()
-            assert page.locator("#rows tr").first.inner_text().startswith("1\tAnn\t10000.00\t0.00 %")
+            assert page.locator("#rows tr").first.inner_text().startswith("1\t<i>Bo</i>\t99")
+            # Who never traded has no rank.
+            assert page.locator("#rows tr").nth(1).inner_text().startswith("–\tAnn\t10000.00\t0.00 %")
             page.goto(f"{served.base_url}/class/teacher#token={served.control_token}")
             page.locator("#who tr").nth(1).wait_for()
             assert served.control_token not in page.url
@@ -206,14 +208,15 @@ def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
             rows = panel.locator("tbody tr")
             rows.nth(1).wait_for()
             assert [rows.nth(0).locator("td").nth(at).inner_text() for at in range(4)] == [
-                "1", "Ann", "10,000.00", "0.00 %",
+                "–", "Ann", "10,000.00", "0.00 %",
             ]  # fmt: skip
             teacher.venue.control.say("<b>Rates</b> are decided")
             with toolkit.join(f"{served.base_url}/join/{lesson.roster.students[0].code}") as session:
                 session.buy("BTCUSDC", "1", price="62600", tif="IOC")
             panel.get_by_text("<b>Rates</b> are decided").wait_for()
-            rows.nth(1).get_by_text("▼").wait_for()  # Ann paid the spread and the fee
-            expect(rows.nth(1).locator("td").nth(1)).to_have_text("Ann")
+            expect(rows.nth(0).locator("td").nth(0)).to_have_text("1")
+            expect(rows.nth(0).locator("td").nth(1)).to_have_text("Ann")
+            expect(rows.nth(1).locator("td").nth(0)).to_have_text("–")
             panel.get_by_role("button", name="Copy students by return as CSV").wait_for()
             assert not [message for message in host.sent if served.control_token in str(message)]
             teacher.close()

@@ -211,7 +211,7 @@ def test_a_revoked_agent_makes_every_panel_unwilling(served: tuple[Wire, LocalVe
     expect(page.locator(".tk-truth").first).to_contain_text("agent 0x")
     page.get_by_role("button", name="Review buy order").click()
     page.get_by_role("button", name="Sign and buy").wait_for()
-    session.exchange.revoke_agent("toolkit")
+    session.exchange.revoke_agent()
     ticket = page.get_by_role("region", name="Order · BTCUSDC")
     ticket.get_by_text("lost its approval at").wait_for()
     page.wait_for_function(f"!{WILLING}.some((one) => !one.startsWith('Revoke'))")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser.bench import BEAT, NOW_MS, Bench
-from tests.browser.states import AGENT, BOOK, BUILDER, NEWS, OTHER
+from tests.browser.states import AGENT, BOOK, BUILDER, DEPTH, HEADER, NEWS, OTHER, SHEET, STUDENT
 from toolkit import widgets
 
 
@@ -117,81 +117,41 @@ def test_an_empty_book_is_drawn(bench: Bench) -> None:
 
 def test_the_depth_is_a_staircase_from_the_middle_outwards(bench: Bench) -> None:
     bench.show(widgets.Depth, view={}, part="section")
-    view = {
-        "symbol": "BTCUSDC",
-        "most": 5,
-        "mid": "100.15",
-        "words": "5 BTC each side",
-        "edges": ["99", "100", "101"],
-        "scale": ["5", "2.5"],
-        "bids": [[0.5, 1], [0.25, 3], [0.1, 5]],
-        "asks": [[0.5, 2], [0.9, 4]],
-    }
-    bench.take("both sides", view=view)
-    bench.take("one side", view={**view, "bids": [], "mid": ""})
+    bench.take("both sides", view=DEPTH)
+    bench.take("one side", view={**DEPTH, "bids": [], "mid": ""})
     bench.check("depth")
 
 
 def test_the_header_shows_a_product_and_changes_it(bench: Bench) -> None:
     bench.show(widgets.Header, view={}, part="section", beat={**BEAT, "news": [NEWS]})
-    rows = [["Mark", "100.1", ""], ["24 h", "▲ 1.2 %", "change"], ["Funding", "−0.0100 %", ""]]
-    view = {
-        "symbol": "BTCUSDC",
-        "symbols": ["BTCUSDC", "ETHUSDC"],
-        "note": "100.1 ▲ 1 %",
-        "change": "▲ 1 %",
-        "rows": rows,
-    }
-    bench.take("two products", view=view)
+    bench.take("two products", view=HEADER)
     bench.type("select", "ETHUSDC", "change")
     bench.take(
-        "the other one", view={**view, "symbol": "ETHUSDC", "change": "▼ 1 %", "note": "5 ▼ 1 %", "rows": rows[1:]}
+        "the other one",
+        view={**HEADER, "symbol": "ETHUSDC", "change": "▼ 1 %", "note": "5 ▼ 1 %", "rows": HEADER["rows"][1:]},
     )
     bench.focus("select")
-    bench.take("chosen, not answered", view={**view, "change": ""})
-    bench.take("one product", view={**view, "symbols": ["BTCUSDC"], "rows": []})
+    bench.take("chosen, not answered", view={**HEADER, "change": ""})
+    bench.take("one product", view={**HEADER, "symbols": ["BTCUSDC"], "rows": []})
     bench.check("header")
 
 
 def test_a_sheet_shows_terms_a_meter_bars_and_tables(bench: Bench) -> None:
     bench.show(widgets.Account, view={}, part="section")
-    view: dict[str, Any] = {
-        "title": "Account",
-        "note": "cross",
-        "danger": False,
-        "loaded": True,
-        "rows": [["Equity", "1,000.00", "with unrealised PnL"], ["PnL", "+12.00", ""], ["Funding", "−1.00", ""]],
-        "meter": {"share": 0.374, "name": "Margin ratio", "words": "37.4 % of margin used"},
-        "bars": [
-            {"name": n, "move": m, "text": t}
-            for n, m, t in (("A", -0.25, "−25 %"), ("B", 0.5, "+50 %"), ("C", 3.0, "far"), ("D", 0, "now"))
-        ],
-        "tables": [{"title": "Legs", "columns": ["Product", "Size"], "rows": [["BTCUSDC", "+1"], ["ETHUSDC", "−2"]]}],
-    }
-    bench.take("all parts", view=view)
+    bench.take("all parts", view=SHEET)
     bench.take(
-        "in danger", view={**view, "danger": True, "meter": {**view["meter"], "share": 0.996}, "bars": view["bars"][:1]}
+        "in danger",
+        view={**SHEET, "danger": True, "meter": {**SHEET["meter"], "share": 0.996}, "bars": SHEET["bars"][:1]},
     )
     table = {"title": "Legs", "columns": ["Product", "Size"], "rows": []}
-    bench.take("no rows", view={**view, "meter": None, "tables": [table, {**table, "title": "Rates"}]})
+    bench.take("no rows", view={**SHEET, "meter": None, "tables": [table, {**table, "title": "Rates"}]})
     bench.take("not loaded", view={"title": "Account", "tables": [table, table], "loaded": False})
     bench.check("sheet")
 
 
 def test_the_leaderboard_ranks_students(bench: Bench) -> None:
     bench.show(widgets.Leaderboard, "section", view={"loaded": True})
-    row = {
-        "rank": "1",
-        "name": "Ann",
-        "equity": "1,000.00",
-        "return": "▲ 1 %",
-        "drawdown": "0 %",
-        "fees": "1",
-        "trades": "3",
-        "left_out": "",
-        "id": "a",
-    }
-    rows = [row, {**row, "rank": "2", "name": "Bo, <b>", "return": "▼ 1 %", "id": "b"}]
+    rows = [STUDENT, {**STUDENT, "rank": "2", "name": "Bo, <b>", "return": "▼ 1 %", "id": "b"}]
     news = [["12:00", "Bo was liquidated"], ["11:59", "Ann joined"]]
     bench.take("two students", view={"loaded": True, "time": "12:00", "rows": rows, "news": news})
     bench.take("without news", view={"loaded": True, "time": "12:01", "rows": rows[1:], "news": []})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 import re
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.server import ServerConnection
 
 import toolkit
 from tests.capture import findings
@@ -293,54 +291,3 @@ def test_one_command_captures(
     assert asked == alike
     assert text.splitlines()[-1].endswith(f"See {found / 'report.md'}, which has no keys or addresses")
     assert "## Queries" in (found / "report.md").read_text(encoding="utf-8")
-
-
-JUNK: list[Any] = [None, True, -1, 0.5, 10**40, float("nan"), "", "²", "9" * 5_000, "\ud800", [], [[]], {}, {"": []}]
-
-
-def spoiled(value: Any, rng: random.Random) -> Any:
-    """Return a JSON value with some of its nodes, or all of it, replaced by what nobody expects there."""
-    if rng.random() < 0.04:
-        return copy.deepcopy(rng.choice(JUNK))
-    if isinstance(value, dict):
-        return {rng.choice(("x", "type", name)) if rng.random() < 0.02 else name: spoiled(one, rng)
-                for name, one in value.items()}  # fmt: skip
-    return [spoiled(one, rng) for one in value * rng.randint(0, 2)] if isinstance(value, list) else value
-
-
-class SpoilingVenue(PublishedVenue):
-    """Sends what is published with junk in it, as fast as it is read, and texts that are no messages; then it ends."""
-
-    ended = 0
-
-    async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
-        rng = random.Random(kind)
-        for _ in range(40):
-            text = json.dumps(spoiled(PUBLISHED.get(kind, {}), rng))
-            await connection.send(rng.choice((text, text, text, text[: rng.randrange(len(text))], text.encode())))
-        await connection.send("[" * 100_000)
-        self.ended += 1
-        if self.ended == len(wire.CHANNELS):
-            await connection.close()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_whatever_a_venue_answers_and_sends_is_reported(seed: int, tmp_path: Path) -> None:
-    rng = random.Random(seed)
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        data = DATA.get(request.url.path, {"total": 0, "items": []})
-        body = json.dumps(spoiled({"code": 0, "message": "success", "data": data}, rng)).encode()
-        return httpx.Response(rng.choice((200, 200, 200, 404, 500)), content=rng.choice((body, body, body[:-1])))
-
-    with (
-        SpoilingVenue(0) as feed,
-        session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s,
-    ):
-        taken = findings.take(s, 60, timeout=20)
-    assert taken.feed.error.startswith("the connection ended: the venue closed the connection")
-    assert taken.differences
-    assert sum(len(one.messages) for one in taken.feed.channels) > 300
-    assert len(taken.feed.unknown) > 14
-    taken.write(tmp_path)
-    assert f"{taken.summary()}." in (tmp_path / "report.md").read_text(encoding="utf-8")

@@ -148,9 +148,9 @@ CELLS: dict[str, str] = {
     "forged bytes": "get_ipython().kernel.iopub_socket.send(b'x' * 10_000_000)",
     "forged values": FORGED + "for v in ([], {'odd': 1}, {'odd': '[' * 10 ** 6}): send('display_data', {'data': {'application/x-toolkit-values': v}})",
     "values of its own": "import toolkit.classroom.notebook_worker as w\n"
-    "w.values = lambda *_: {'answer': '6', 'odd': '[' * 900_000, 'x' * 10 ** 6: '1'}",
+    "w.values = lambda *_: ({'answer': '6', 'odd': '[' * 900_000, 'x' * 10 ** 6: '1'}, {'odd': 'x' * 10 ** 6})",
     "values without kind": "import toolkit.classroom.notebook_worker as w\n"
-    "w._plain = lambda value, depth=0: value if value == 6 else {'a': 1, 'b': [{'decimal': {}}]}\nodd = 1",
+    "w.written = lambda value, depth=0: value if value == 6 else {'a': 1, 'b': [{'decimal': {}}]}\nodd = 1",
     "no worker": "import sys; sys.modules['toolkit.classroom.notebook_worker'] = None",
     "no publisher": "get_ipython().display_pub.publish = lambda *_, **__: 1 / 0",
     "no json": "import json; json.dumps = None",

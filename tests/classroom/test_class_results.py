@@ -17,7 +17,8 @@ from toolkit.classroom.roster import Roster
 from toolkit.venue import development
 
 ROSTER = Roster(["Cyd", "Ann", "Bo"], ["c", "a", "b"], development.MNEMONIC)
-NOTHING = {"equity": 1000.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0, "left_out": 0.0}
+NOTHING = {"equity": 1000.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0, "left_out": 0.0, "market": 0.0,
+           "classmates": 0.0}  # fmt: skip
 
 
 @pytest.fixture
@@ -63,15 +64,15 @@ def test_a_standing_counts_trading_its_worst_fall_and_its_fees_and_no_deposit(le
     for change in (2500, -2500):
         priced(lesson, str(62_500 + sign * change))
     [row, cyd, bo] = sorted(lesson.leaderboard(), key=lambda each: (each["trades"] == 0, each["name"] == "Bo"))
-    assert (cyd, bo) == ({"rank": 2, "name": "Cyd", **NOTHING}, {"rank": 1, "name": "Bo", **NOTHING})
-    expected = {"rank": 3, "name": "Ann", "fees": float(fee), "trades": 1, "left_out": 0.0}
+    assert (cyd, bo) == ({"rank": None, "name": "Cyd", **NOTHING}, {"rank": None, "name": "Bo", **NOTHING})
+    expected = {**NOTHING, "rank": 1, "name": "Ann", "fees": float(fee), "trades": 1, "market": float(lost - 1000)}
     expected |= {"equity": float(lost), "return": float(lost / 1000 - 1), "drawdown": float(1 - lost / gained)}
     assert row == pytest.approx(expected)
     lesson.fund_student("Ann", "500")
     priced(lesson, "62500")
     grown = lost / 1000 * (opened + 500) / (lost + 500)
-    expected |= {"equity": float(opened + 500), "return": float(grown - 1)}
-    assert lesson.leaderboard()[2] == pytest.approx(expected)
+    expected |= {"equity": float(opened + 500), "return": float(grown - 1), "market": float(opened - 1000)}
+    assert lesson.leaderboard()[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("side", ["buy", "sell"])
@@ -86,7 +87,7 @@ def test_a_return_begins_again_at_a_reset_with_what_was_there(lesson: Lesson, si
         offers(lesson)
         getattr(session, side)("BTCUSDC", "0.01")
     fee = 0.3756 if side == "buy" else 0.3744
-    row = lesson.leaderboard()[2]
+    row = lesson.leaderboard()[0]
     assert (row["name"], row["trades"]) == ("Ann", 3)
     assert [row["return"], row["drawdown"]] == pytest.approx([-(1 + fee) / 1000, (1 + fee) / 1000])
 
@@ -104,12 +105,12 @@ def test_what_others_pay_is_left_out_of_a_return_and_stands_beside_it(lesson: Le
                 lesson.venues[0].advance(wait)
     priced(lesson, "62500")
     rows = {row["name"]: row for row in lesson.leaderboard()}
-    assert rows["Bo"] == pytest.approx({"rank": 1, "name": "Bo", **NOTHING, "equity": 1000.626, "left_out": 0.626})
+    assert rows["Bo"] == {**NOTHING, "rank": None, "name": "Bo", "equity": 1000.626, "left_out": 0.626}
     paid = 2 * (0.3756 + 0.313)
     lost = paid + 2  # and half of the spread, twice
     assert rows["Ann"] == pytest.approx(
-        {"rank": 3, "name": "Ann", **NOTHING, "equity": 1000 - lost, "return": -lost / 1000, "drawdown": lost / 1000,
-         "fees": paid, "trades": 2}
+        {"rank": 1, "name": "Ann", **NOTHING, "equity": 1000 - lost, "return": -lost / 1000, "drawdown": lost / 1000,
+         "fees": paid, "trades": 2, "market": -lost}
     )  # fmt: skip
     core = lesson.venues[0].host.core
     assert results.beginning(core, ROSTER.named("Bo")).brought == 1_000_626_000
@@ -126,8 +127,8 @@ def test_a_student_without_an_account_has_a_row_of_zeros(lesson: Lesson) -> None
 def test_equal_returns_stand_by_name_and_the_frame_has_its_types(lesson: Lesson) -> None:
     expected = pd.DataFrame(
         {
-            "rank": [1, 2, 3], "name": ["Ann", "Bo", "Cyd"], "equity": 1000.0, "return": 0.0, "drawdown": 0.0,
-            "fees": 0.0, "trades": 0, "left_out": 0.0,
+            "rank": None, "name": ["Ann", "Bo", "Cyd"], "equity": 1000.0, "return": 0.0, "drawdown": 0.0,
+            "fees": 0.0, "trades": 0, "left_out": 0.0, "market": 0.0, "classmates": 0.0,
         }
     ).astype(results.COLUMNS)  # fmt: skip
     pd.testing.assert_frame_equal(results.frame(lesson.leaderboard()), expected)
@@ -150,7 +151,7 @@ def test_the_files_hold_the_rows_of_every_student_behind_his_name(lesson: Lesson
         ["Ann", "LONG", 0.01], ["Bo", "SHORT", 0.02],
     ]  # fmt: skip
     assert tables["balances"]["student"].tolist() == ["Cyd", "Ann", "Bo"]
-    assert tables["leaderboard"]["name"].tolist() == ["Cyd", "Ann", "Bo"]
+    assert tables["leaderboard"]["name"].tolist() == ["Ann", "Bo", "Cyd"]
     assert tables["students"].columns.tolist() == ["name", "address", "joined", "seen"]
     (tmp_path / "file").write_text("")
     with pytest.raises(errors.InputError, match=r"file can't be written: ") as raised:

@@ -100,25 +100,6 @@ def test_points_are_written_as_they_are_imported_and_the_best_notebook_counts(
         assert list(csv.reader(file)) == expected
 
 
-def test_a_page_is_a_whole_document_with_a_row_for_each_question(tmp_path: Path) -> None:
-    table = marked(tmp_path, {"a b/" + "x" * 90 + ".ipynb": {"total": 6, "odd": 1}})
-    for _ in range(2):  # a folder that is there is used
-        feedback.write_pages(table, tmp_path / "some" / "pages")
-    [page] = (tmp_path / "some" / "pages").iterdir()
-    assert page.name == f"001 a-b-{'x' * 76}.html"
-    head, _, text = page.read_text(encoding="utf-8").partition("<title>")
-    assert head.startswith("<!doctype html>")
-    name = f"a b/{'x' * 90}.ipynb"
-    assert text == (
-        f"{name}</title></head><body><h1>{name}</h1>\n<p>2 of 4 points</p>\n"
-        "<p>Cell 2 failed, or was stopped, when the notebook was run.</p>\n"
-        "<table><tr><th>What was asked</th><th>Points</th><th></th><th>Hint</th></tr>\n"
-        "<tr><td>The sum of 1, 2 and 3</td><td>2 of 2</td><td>right</td><td></td></tr>\n"
-        "<tr><td>The size</td><td>0 of 1</td><td>not yet</td><td>how much may be lost?</td></tr>\n"
-        "<tr><td>The secret</td><td>0 of 1</td><td>not yet</td><td></td></tr>\n</table></body></html>\n"
-    )
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_report_keeps_its_values_and_only_a_csv_file_hides_formulas(suffix: str, tmp_path: Path) -> None:
     table = pd.DataFrame({"why": ["=1+1", "-2", "a=b"], "reached": [-1.5, 2.0, 0.0]}, index=[5, 6, 7])
@@ -131,13 +112,3 @@ def test_a_report_keeps_its_values_and_only_a_csv_file_hides_formulas(suffix: st
     with pytest.raises(InputError, match="can't be written") as raised:
         feedback.write_table(table, tmp_path / "missing" / path.name)
     assert raised.value.field == "report"
-
-
-@pytest.mark.parametrize("form", ["canvas", "moodle"])
-def test_the_most_points_and_the_best_notebook_count_in_any_order(form: str, tmp_path: Path) -> None:
-    rows = [("ada_1_1_a.ipynb", 1.0, 4.0), ("ada_1_2_b.ipynb", 3.0, 4.0), ("ada_1_3_c.ipynb", 2.0, 3.0)]
-    table = pd.DataFrame(rows, columns=["notebook", "reached", "points"])
-    feedback.write_points(table, tmp_path / "points.csv", form, "Sheet")
-    last = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()[1:]
-    canvas = ["    Points Possible,,,,,4.0", "ada,1,,,,3.0"]
-    assert last == (canvas if form == "canvas" else ["Participant 1,ada,3.0,4.0"])

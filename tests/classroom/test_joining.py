@@ -14,7 +14,7 @@ import pytest
 import toolkit
 from toolkit import errors
 from toolkit.classroom import joining
-from toolkit.classroom.notebook_worker import GRADED_SEED_VARIABLE
+from toolkit.classroom.notebook_worker import GRADED_LINK_VARIABLE
 from toolkit.classroom.room import Room
 from toolkit.classroom.roster import Roster
 from toolkit.client.io.flow import Fetch, Reply
@@ -41,19 +41,19 @@ def test_a_text_that_is_no_link_is_refused_before_anything_is_sent(
     link: str, graded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if graded:
-        monkeypatch.setenv(GRADED_SEED_VARIABLE, "11")
+        monkeypatch.setenv(GRADED_LINK_VARIABLE, "http://192.0.2.1/join/abc")
     with pytest.raises(errors.InputError, match="this is no link of a class") as raised:
         toolkit.join(link)
     assert raised.value.field == "link"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_graded_notebook_gets_a_venue_with_the_seed_of_the_class_and_sends_nothing(
-    scheme: str, monkeypatch: pytest.MonkeyPatch
+def test_a_graded_notebook_gets_the_venue_that_its_worker_serves_and_sends_nothing_elsewhere(
+    scheme: str, room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(GRADED_SEED_VARIABLE, "11")
-    with toolkit.join(f"{scheme}://192.0.2.1:8645/lesson/join/abc", market=None) as session:
-        assert session.venue.host.core.state.seed == 11
+    monkeypatch.setenv(GRADED_LINK_VARIABLE, room.links["Ann"])
+    with toolkit.join(f"{scheme}://192.0.2.1:8645/lesson/join/abc") as session:
+        assert session.account == room.lesson.roster.named("Ann").address
         assert session.wallet_balances(exact=True)["balance"].tolist() == [10_000]
 
 

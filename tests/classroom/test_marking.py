@@ -19,7 +19,6 @@ import pytest
 from toolkit.classroom import marking
 from toolkit.classroom.marking import Assignment, Check, Mark, Work, checks_of, judge, marks, names_of, plain
 from toolkit.classroom.notebook_worker import Report
-from toolkit.errors import InputError
 
 HIDDEN = {
     "a\x1b[31mred\x1b[0m\x1b[2J": ("ared", "ared"),
@@ -199,11 +198,3 @@ def test_the_process_of_the_checks_answers_their_marks_alone_on_its_output(
             os.close(copy)
     assert json.loads(answers.read_bytes()) == [[2.5, "", ""], [0.0, "ValueError in check_second", ""]]
     assert printed.read_bytes().startswith(b"loaded")
-
-
-def test_a_file_of_checks_without_a_function_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "checks.py"
-    path.write_text("check_it = 3\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no function check_…") as raised:
-        checks_of(path)
-    assert (raised.value.field, raised.value.rule) == ("checks", "check_")

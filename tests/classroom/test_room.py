@@ -42,7 +42,7 @@ def test_a_class_is_served_while_the_block_runs_and_its_tables_are_frames() -> N
         assert str(who["joined"].dt.tz) == "UTC"
         board = room.leaderboard()
         assert list(board.columns) == list(COLUMNS)
-        assert board["name"].tolist() == ["Bo", "Ann"]
+        assert board["name"].tolist() == ["Ann", "Bo"]
         assert room.status() == room.teacher.venue.control.status() == {
             "time": 1_767_225_600_000, "speed": 0, "frozen": False,
         }  # fmt: skip

@@ -15,7 +15,7 @@ from toolkit.__main__ import COMMANDS, build_parser, main
 from toolkit.errors import InputError
 
 SERVED: dict[str, Any] = {
-    "port": 8645, "seed": 7, "start": None, "speed": 1.0, "no_market": False, "host": "127.0.0.1",
+    "port": 8645, "seed": None, "start": None, "speed": 1.0, "no_market": False, "host": "127.0.0.1",
     "allow_remote": False, "allow_host": [], "allow_origin": [], "connections_per_ip": None, "log": False,
     "claims_per_ip": None,
 }  # fmt: skip
@@ -25,6 +25,7 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("lab", {"folder": "walkthroughs", "no_browser": False}),
     ("learn", {"folder": "walkthroughs", "without_solutions": False, "overwrite": False}),
     ("venue", {
+        "trouble": None,
         **SERVED, "accounts": None, "balance": "10000", "mnemonic": None, "keys_file": None, "print_keys": False,
         "clock": "real", "journal": None, "sync": "full", "catch_up": "simulate", "recover": False, "control": False,
         "fault": [], "market": "usual", "follow": None, "symbols": None, "when_stale": "pause",
@@ -32,14 +33,21 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     }),
     ("class", {
         **SERVED, "students": 0, "names": None, "balance": "10000", "separate": False, "journal": None, "links": None,
-        "open": [],
+        "least_trades": None, "open": [],
     }),
     ("grade handed-in", {
-        "folder": Path("handed-in"), "checks": None, "seconds": 120.0, "memory": 2048, "jobs": None, "seed": 7,
+        "folder": Path("handed-in"), "checks": None, "seconds": 120.0, "memory": 2048, "jobs": None, "seed": None,
+        "files": None,
         "container": "", "trust_students": False, "report": None, "feedback": None, "canvas": None, "moodle": None,
         "title": "Grade",
     }),
     ("mcp", {"env": "local", "limits": None, "url": None, "account": None, "clock": "manual", "seed": 7}),
+    ("run a.py", {
+        "file": Path("a.py"), "name": None, "which": None, "env": "testnet", "url": None, "account": None,
+        "limits": None, "set": [], "symbols": None, "interval": "1m", "duration": None, "warm_up": 0,
+        "close_at_end": False, "notify": None, "log": None,
+    }),
+    ("runs", {"what": None, "name": None, "flatten": False, "wait": 60.0, "out": None, "lines": 40}),
     ("record testnet", {
         "url": "testnet", "ws_url": None, "out": Path("recording"), "symbols": None, "channels": None, "depth": 20,
         "exact": False, "duration": None, "rows_per_file": 50_000, "flush": "5m",
@@ -47,6 +55,10 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("export a.ipynb", {"notebook": Path("a.ipynb"), "out": None}),
     ("sign --env local --key-env K", {"env": "local", "key_env": "K"}),
     ("verify --env testnet", {"env": "testnet"}),
+    ("agent renew", {
+        "what": "renew", "env": "testnet", "base_url": None, "account": None, "agent": None, "days": 7.0,
+        "agent_key_env": "TOOLKIT_AGENT_KEY", "master_key_env": "TOOLKIT_MASTER_KEY",
+    }),
     ("doctor", {
         "env": "local", "base_url": None, "ws_url": None, "keyfile": None, "keyring": None,
         "agent_key_env": "TOOLKIT_AGENT_KEY", "master_key_env": "TOOLKIT_MASTER_KEY", "account": None,
@@ -81,11 +93,21 @@ GIVEN: list[tuple[str, dict[str, Any]]] = [
      {"report": Path("r"), "feedback": Path("b"), "canvas": Path("c"), "moodle": Path("m")}),
     ("mcp --env testnet --limits l --url u --account 3 --clock real --seed 4",
      {"env": "testnet", "limits": Path("l"), "url": "u", "account": "3", "clock": "real", "seed": 4}),
+    ("run f.py --name n --class C --env local --url u --account 3 --limits l --set a=1 --set b=2 --symbols A B",
+     {"file": Path("f.py"), "name": "n", "which": "C", "env": "local", "url": "u", "account": "3", "limits": Path("l"),
+      "set": ["a=1", "b=2"], "symbols": ["A", "B"]}),
+    ("run f.py --interval 5m --duration 8h --warm-up 9 --close-at-end --notify ntfy://t --log l",
+     {"interval": "5m", "duration": "8h", "warm_up": 9, "close_at_end": True, "notify": "ntfy://t", "log": Path("l")}),
+    ("runs stop n --flatten --wait 2", {"what": "stop", "name": "n", "flatten": True, "wait": 2.0}),
+    ("runs report n --out o --lines 3", {"what": "report", "out": Path("o"), "lines": 3}),
     ("record u --ws-url w --out o --symbols A B --channels c d --depth 5 --exact --duration 10m --rows-per-file 9",
      {"url": "u", "ws_url": "w", "out": Path("o"), "symbols": ["A", "B"], "channels": ["c", "d"], "depth": 5,
       "exact": True, "duration": "10m", "rows_per_file": 9}),
     ("record u --flush 1m", {"flush": "1m"}),
     ("export n --out p", {"notebook": Path("n"), "out": Path("p")}),
+    ("agent renew --env local --base-url b --account 3 --agent a --days 2 --agent-key-env A --master-key-env M",
+     {"what": "renew", "env": "local", "base_url": "b", "account": "3", "agent": "a", "days": 2.0, "agent_key_env": "A",
+      "master_key_env": "M"}),
     ("doctor --env mainnet --base-url b --ws-url w --keyfile k --keyring r --agent-key-env A --master-key-env M",
      {"env": "mainnet", "base_url": "b", "ws_url": "w", "keyfile": Path("k"), "keyring": "r", "agent_key_env": "A",
       "master_key_env": "M"}),

@@ -15,6 +15,7 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, FakeVenue, enveloped, session
 from toolkit.__main__ import main
 from toolkit.cli import doctor
+from toolkit.client.io.route import PROXIES
 from toolkit.venue.local import LocalVenue
 
 AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -24,7 +25,7 @@ AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "300")
-    for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", *doctor.PROXIES):
+    for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", *PROXIES):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -107,16 +108,6 @@ def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setenv("COLUMNS", "80")
     main(["doctor"])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
-
-
-def test_a_key_in_the_place_of_the_account_is_not_asked_for_again() -> None:
-    key = "0x" + "ab12" * 16
-    for account, variables in ((key, {"K": key}), (None, {"K": key, "TOOLKIT_ACCOUNT": key})):
-        wallet, finding = doctor.keys("K", "M", account, variables)
-        assert wallet is None
-        assert finding.state == "fail"
-        assert "never a key" in finding.advice
-        assert "ab12ab12" not in finding.text + finding.advice
 
 
 def test_the_agents_key_file_is_read_with_a_password_that_is_asked_for(

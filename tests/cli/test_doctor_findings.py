@@ -17,6 +17,7 @@ from toolkit import errors
 from toolkit.__main__ import main
 from toolkit.cli import doctor
 from toolkit.cli.doctor import Finding
+from toolkit.client.io.route import PROXIES
 from toolkit.extras import install_line
 
 FUNDED: dict[str, Any] = {"product_meta": META, "wallet": [{"equity": "12.5"}, {"equity": "1000"}]}
@@ -32,7 +33,7 @@ WITH_MASTER = f"approve it with a session that has the master key: {HOW}"
 def _wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "300")
-    for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", "TOOLKIT_WS_URL", *doctor.PROXIES):
+    for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", "TOOLKIT_WS_URL", *PROXIES):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -63,6 +64,18 @@ def test_all_is_well_with_clock_products_agent_and_equity_in_this_order() -> Non
     assert reached is True
 
 
+@pytest.mark.parametrize(
+    ("lead_ms", "state", "text"),
+    [(12_000, "ok", "12.0 s ahead of"), (-5, "ok", "not ahead of"), (7_200_000, "warn", "2.0 h ahead of")],
+)
+def test_the_lead_of_nonces_over_the_venues_time_is_shown(lead_ms: int, state: str, text: str) -> None:
+    options: Any = {"clock": Clock(NOW)}
+    with session(Answers(**FUNDED), **options) as s:
+        s._delivery.nonces(str(s.wallet.agent)).next(NOW + lead_ms)
+    [found] = [one for one in examined(Answers(**FUNDED, agent=[ACTIVE]), **options)[0] if one.name == "nonces"]
+    assert (found.state, found.text) == (state, f"the last nonce of the agent key is {text} the venue's time")
+
+
 def test_the_environment_is_named_with_its_address_and_chain() -> None:
     with session(Answers(**FUNDED)) as far, toolkit.connect(clock="manual") as near:
         first = [next(doctor.examine(one, {})) for one in (far, near)]
@@ -72,16 +85,27 @@ def test_the_environment_is_named_with_its_address_and_chain() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", doctor.PROXIES)
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
 def test_a_proxy_is_named_only_where_requests_leave_this_machine(name: str) -> None:
-    variables = {name: "http://me:secret@proxy.example:3128", "OTHER": "x"}
+    variables = {name: "http://me:secret@proxy.example:3128", "HTTP_PROXY": "http://other.example"}
     found, _ = examined(Answers(**FUNDED), variables)
-    assert found[0] == Finding("proxy", "note", f"{name} sends requests through http://proxy.example:3128")
-    assert examined(Answers(**FUNDED), {name: "http://proxy.example"})[0][0].text.endswith("http://proxy.example")
+    assert found[0] == Finding("proxy", "note", f"queries and feed: through http://proxy.example:3128 ({name})")
     with toolkit.connect(clock="manual") as near:
         assert "proxy" not in [one.name for one in doctor.examine(near, variables)]
     here, _ = examined(Answers(**FUNDED), variables, environment="local", base_url="http://127.0.0.1:9")
     assert "proxy" not in [one.name for one in here]
+
+
+def test_queries_and_feed_are_looked_at_each(tmp_path: Path) -> None:
+    variables = {"HTTPS_PROXY": "ftp://proxy.example", "NO_PROXY": "api-testnet.afx.xyz"}
+    found, _ = examined(Answers(**FUNDED), variables)
+    assert (found[0].name, found[0].state) == ("network", "fail")
+    assert found[0].text.startswith("feed: nothing was sent: HTTPS_PROXY is ftp://proxy.example. Proxies are http://")
+    found, _ = examined(Answers(**FUNDED), {"SSL_CERT_DIR": str(tmp_path), "CURL_CA_BUNDLE": "x"})
+    assert [each.text for each in found[:2]] == [
+        f"queries and feed: those of SSL_CERT_DIR {tmp_path}",
+        "not read: CURL_CA_BUNDLE. Certificates are named by SSL_CERT_FILE or SSL_CERT_DIR",
+    ]
 
 
 OTHER = "another server than the venue answers: a proxy, a log-in page or a wrong address. Open it in a browser"
@@ -184,7 +208,8 @@ BY = f"approved as 'bot' by {MASTER}"
     [
         ([], [("fail", f"{AGENT} is not approved by any account")]),
         ([{"status": 2}], [("fail", f"{AGENT} was revoked")]),
-        ([{**ACTIVE, "expiresAt": None}], [("ok", BY)]),
+        ([{**ACTIVE, "expiresAt": None}],
+         [("ok", f"{BY}. Until when is not known here: the venue lists no end, and it was signed elsewhere")]),
         ([{**ACTIVE, "status": "ACTIVE", "expiresAt": NOW + 2 * DAY}, {"status": 2}, ACTIVE],
          [("ok", f"{BY} until 2026-01-03 00:00 UTC"), ("ok", APPROVED.text)]),
     ],

@@ -100,16 +100,3 @@ def test_the_keys_follow_from_the_seed() -> None:
 def test_a_figure_that_can_not_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quickstart", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 1
     assert "could not be written" in capsys.readouterr().out
-
-
-def test_a_table_has_as_many_decimals_as_its_longest_number_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    times = pd.to_datetime([0, 86_400_000], unit="ms", utc=True)
-    frame = pd.DataFrame({"a_b": [1234.5, None], "n": [1, 20], "t": times, "w": ["x", None], "tiny": [1e-7, 2.25]})
-    quickstart._table(frame, list(frame))
-    assert capsys.readouterr().out == (
-        "\n"
-        "       a b   n  t                 w  tiny\n"
-        "   -------  --  ----------------  -  ----\n"
-        "   1,234.5   1  1970-01-01 00:00  x  0.00\n"
-        "            20  1970-01-02 00:00     2.25\n"
-    )

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -209,7 +208,7 @@ def test_faults_checks_and_interventions_are_those_of_the_arguments(
 
 OWN = development.new_mnemonic()
 OPTIONS: list[tuple[list[str], dict[str, Any]]] = [
-    ([], {"seed": 7, "market": "usual", "clock": "real", "speed": 1.0, "start": None, "balance": "10000",
+    (["--seed", "7"], {"seed": 7, "market": "usual", "clock": "real", "speed": 1.0, "start": None, "balance": "10000",
           "settle_delay": "0ms", "journal": None, "sync": "full", "recover": False,
           "mnemonic": development.MNEMONIC, "idle": "simulate", "accounts": 10}),
     (["--seed", "1", "--market", "calm", "--clock", "manual", "--start", "5", "--balance", "3", "--settle-delay", "1s",
@@ -514,30 +513,6 @@ def test_a_class_is_made_of_the_arguments(monkeypatch: pytest.MonkeyPatch) -> No
         "students": 3, "balance": "5", "separate": True, "journal": None, "seed": 9, "speed": 2.0, "market": True,
         "start": 77, "opened": ["vaults"], "host": "::1", "port": 1, "allow_remote": True,
     }]  # fmt: skip
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_address_of_this_machine_is_found_without_sending(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Probe:
-        def __init__(self, *kind: Any) -> None:
-            assert kind == (socket.AF_INET, socket.SOCK_DGRAM)
-
-        def __enter__(self) -> Probe:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def connect(self, place: Any) -> None:
-            assert place == ("192.0.2.1", 9)
-            if fails:
-                raise OSError("no route")
-
-        def getsockname(self) -> Any:
-            return ("10.0.0.7", 5)
-
-    monkeypatch.setattr(socket, "socket", Probe)
-    assert classes._own_address() == ("127.0.0.1" if fails else "10.0.0.7")
 
 
 @pytest.mark.parametrize("duration", [None, "2m"])

@@ -43,6 +43,7 @@ GRADED = pd.DataFrame(
         "reached": [2.0, 0.0, 1.0], "about": ["runs", "the spread", "runs"], "why": ["", "NameError: x", ""],
     }
 )  # fmt: skip
+GRADED.attrs["seed"] = 3
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -53,11 +54,20 @@ def test_grading_prints_points_and_what_was_missed_by_notebook(
     monkeypatch.setattr(grade, "grade", lambda *args, **given: seen.append((args, given)) or GRADED)
     words = ["grade", "in", "--checks", "c.py", "--seconds", "9", "--memory", "64", "--jobs", "2", "--seed", "3"]
     assert main([*words, "--container", "i", "--feedback", "f", *(["--trust-students"] if trusted else [])]) == 0
-    given = {"seconds": 9.0, "jobs": 2, "seed": 3, "container": "i", "trust_students": trusted, "feedback": Path("f")}
+    given = {
+        "seconds": 9.0,
+        "jobs": 2,
+        "seed": 3,
+        "files": None,
+        "container": "i",
+        "trust_students": trusted,
+        "feedback": Path("f"),
+    }
     assert seen == [((Path("in"), Path("c.py")), {"memory_mb": 64, **given})]
     captured = capsys.readouterr()
     assert captured.out == (
         "a.ipynb: 1 of 1 points\nb.ipynb: 2 of 3.5 points (cell 3 failed)\n   missed 1.5: the spread – NameError: x\n"
+        "seed of the graded venues: 3\n"
     )
     assert captured.err == "without a jail: the notebooks run as you, and can read your files and keys\n" * trusted
 

@@ -18,7 +18,6 @@ import pytest
 from tests.venue.wallets import AGENT, MASTER, Signer
 from toolkit.__main__ import main
 from toolkit.venue import development
-from toolkit.venue.local import LocalVenue
 
 
 @contextmanager
@@ -74,6 +73,16 @@ def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() ->
         assert process.stderr.read() == ""
 
 
+def test_it_prints_which_troubles_are_on_and_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "bad-day.toml"
+    file.write_text('[[trouble]]\nkind = "ProxyPage"\nstatus = 502\npath = "/info/*"\nend = "1h"\n', encoding="utf-8")
+    options = ("--port", "0", "--accounts", "1", "--clock", "manual", "--no-market", "--trouble", str(file))
+    with command(*options) as (_, address, lines):
+        assert "trouble ProxyPage end=1h path=/info/* status=502" in lines
+        assert httpx.get(f"{address}/info/public/product-meta").status_code == 502
+        assert httpx.get(f"{address}/health").status_code == 200
+
+
 def test_with_a_journal_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     options = ("--port", "0", "--seed", "3", "--clock", "manual", "--no-market", "--journal", str(tmp_path / "j"))
     request = Signer(MASTER).request({"type": "withdraw", "destination": MASTER.address, "amount": "10"})
@@ -102,6 +111,7 @@ def test_with_a_journal_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         (["--port", "0", "--connections-per-ip", "0"], "must be 1 or more"),
         (["--port", "0", "--start", "noon"], "start 'noon' is not a time"),
         (["--port", "0", "--fault", "explode"], "is none of refuse"),
+        (["--port", "0", "--trouble", "nowhere.toml"], "nowhere.toml can't be read"),
         (["--port", "0", "--clock", "manual", "--speed", "9"], "speed is for the real clock"),
         (["--port", "0", "--speed", "0"], "speed must be above 0"),
         (["--port", "99999"], "port 99999 is not 0 to 65535"),
@@ -152,18 +162,3 @@ def test_a_full_device_is_told_in_one_line() -> None:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert done.stderr == "toolkit doctor: [Errno 28] No space left on device\n"
-
-
-def test_other_machines_find_no_account_whose_keys_are_public_unless_it_is_named(tmp_path: Path) -> None:
-    with LocalVenue(clock="manual", market=False, accounts=2, journal=tmp_path / "j"):
-        pass
-    remote = ("--port", "0", "--host", "0.0.0.0", "--allow-remote", "--no-market", "--clock", "manual")
-    with command(*remote, "--control") as (_, address, _):
-        assert httpx.get(f"{address}/accounts").json()["data"] == []
-        assert httpx.get(f"{address}/control").status_code == 401
-    line = [sys.executable, "-m", "toolkit", "venue", *remote, "--journal", str(tmp_path / "j")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "this journal has 2 accounts whose keys are public, and other machines will reach it" in done.stderr
-    with command(*remote, "--accounts", "1") as (_, address, _):
-        assert [row["public"] for row in httpx.get(f"{address}/accounts").json()["data"]] == [True]

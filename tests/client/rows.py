@@ -7,7 +7,16 @@ from typing import Any
 from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads.rows import Record, RecordField
 
-VALUES = {"price": "1", "quantity": "1", "money": "1", "ratio": "1", "text": "text", "symbol": "BTCUSDC", "key": "1"}
+VALUES = {
+    "price": "1",
+    "quantity": "1",
+    "money": "1",
+    "ratio": "1",
+    "text": "text",
+    "symbol": "BTCUSDC",
+    "key": "1",
+    "s": 345_600,
+}
 
 
 def value_of(field: RecordField) -> Any:
@@ -21,5 +30,7 @@ def whole(record: Record, **given: Any) -> dict[str, Any]:
 
 
 def nothing_of_sums(record: Record) -> dict[str, Any]:
-    """Return 0 for the first part of each sum of a record, so that the other part is all of it."""
-    return {record.by_column[one.parts[0]].wire: "0" for one in record.sums}
+    """Return 0 for what is filled of an order, so that all of it is open, and for the short leg of a position."""
+    empty = ("filled", "short_size", "short_entry_value", "unrealized_pnl")
+    of_order = "remaining" in record.by_column
+    return {one.wire: "0" for one in record.fields if one.column in empty and (of_order or one.column != "filled")}

@@ -14,6 +14,8 @@ from tests.conformance.__main__ import outcomes, summary
 from tests.conformance.signing import Domain, Key, envelope, message, signer_of
 from tests.conformance.statements import MARKS, RESULTS, STATEMENTS, Outcome, Statement, expect
 from tests.conformance.venue import Venue
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.trouble import LateAnswer, LostAnswer, NonceWindow, Phase, ProxyPage, TooManyRequests, Trouble
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "requests.json").read_text(encoding="utf-8"))
 TOKEN = "token-of-the-suites-own-venue"
@@ -53,6 +55,25 @@ def test_the_local_venue_conforms_with_its_default_settings(served: str) -> None
 def test_requests_and_answers_of_the_local_venue_conform(served: str) -> None:
     sections = ("[S] Signature", "Order item", "[S] Errors", "POST /exchange/placeOrder")
     assert [text for section in sections for text in differing(served, section)] == []
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        LostAnswer(share=0.3, ends="disconnect"), ProxyPage(status=503, share=0.3),
+        ProxyPage(status=504, executed=True, share=0.3),
+        TooManyRequests(share=0.3, body="html"), NonceWindow(ahead="5s", behind="1h"), LateAnswer(by="5ms"),
+    ],
+    ids=lambda trouble: type(trouble).__name__,
+)  # fmt: skip
+def test_at_an_unkind_venue_what_was_not_tried_is_said_and_the_rest_holds(trouble: Phase) -> None:
+    with LocalVenue(trouble=Trouble(trouble, seed=3)) as venue, venue.serve(0) as served:
+        sections = ("[S] Signature", "[S] Errors", "Order item")
+        found = [one for section in sections for one in outcomes(served.base_url, only=section)]
+    assert [f"{one.statement}: {one.why}" for one in found if one.result not in ("holds", "not tried")] == []
+    assert any(one.result == "holds" for one in found)
+    if isinstance(trouble, LostAnswer | ProxyPage | TooManyRequests):
+        assert any("got no answer" in one.why or "without the venue's envelope" in one.why for one in found)
 
 
 def test_the_suites_own_signer_makes_the_golden_requests() -> None:

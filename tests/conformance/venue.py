@@ -172,11 +172,18 @@ class Venue:
         return answer if operation in known or not answer.says_unserved() else replace(answer, unserved=True)
 
     def request(self, method: str, path: str, **options: Any) -> Answer:
+        """Send a request. Raises NotTried where something between the suite and the venue answered, or nothing did."""
         headers = {"content-type": "application/json"} if "content" in options else {}
-        answer = self.http.request(method, path, headers=headers, **options)
+        try:
+            answer = self.http.request(method, path, headers=headers, **options)
+        except httpx.TransportError as error:
+            raise NotTried(f"{method} {path} got no answer ({type(error).__name__}: {error})") from None
+        body = None
         with contextlib.suppress(ValueError):
-            return Answer(answer.status_code, answer.json())
-        return Answer(answer.status_code, answer.text)
+            body = answer.json()
+        if answer.status_code in (429, 502, 503, 504) and not (isinstance(body, dict) and "code" in body):
+            raise NotTried(f"{method} {path} was answered by HTTP {answer.status_code} without the venue's envelope")
+        return Answer(answer.status_code, answer.text if body is None else body)
 
     def act(self, key: Key, action: dict[str, Any], **options: Any) -> Answer:
         """Sign and send an action."""
@@ -204,6 +211,8 @@ class Venue:
         if name not in self.kept:
             try:
                 self.kept[name] = make()
+            except NotTried:  # a request that was lost may arrive the next time
+                raise
             except Exception as error:
                 self.kept[name] = error
         if isinstance(self.kept[name], Exception):

@@ -17,7 +17,7 @@ import toolkit
 from tests.exchanges.binance_server import CANDLES, FIRST_MS, RATES, BinanceServer, raw_messages
 from toolkit.errors import InputError, StaleData, TransportError, UnknownProduct
 from toolkit.exchanges import ExchangeMarket
-from toolkit.exchanges.readings import changes_of, product_of, trades_of
+from toolkit.exchanges.readings import changes_of
 from toolkit.exchanges.watching import Feed, View
 from toolkit.following import FollowingVenue
 from toolkit.research import Strategy, backtest, data, record
@@ -302,42 +302,3 @@ def test_our_rules_of_money_fees_and_orders_apply(server: BinanceServer) -> None
         with pytest.raises(InputError, match="tickSize"):
             session.buy("BTCUSDC", "0.01", price="61800.05")
         assert venue.host.core.violations() == []
-
-
-def test_what_can_not_be_read_is_said_and_does_not_end_unnoticed() -> None:
-    async def bad() -> dict[str, Any]:
-        return {"bids": None}
-
-    feed = Feed("book", bad, lambda got, whole: ("snapshot", list(got["asks"]), None), False)
-    view, states = View(feed), []
-    view.on_state(lambda changed: states.append((changed.state, changed.is_live)))
-    with pytest.raises(KeyError):
-        asyncio.run(feed.run())
-    assert (states, view.reason) == ([("failed", False)], "KeyError: 'asks'")
-
-
-def test_an_exchange_without_live_trades_is_refused(server: BinanceServer) -> None:
-    client = server.client()
-    client.has["watchTrades"] = False
-    with pytest.raises(InputError, match="binance has no watchTrades in ccxt"):
-        toolkit.connect("local", follow=ExchangeMarket(client, SYMBOL))
-
-
-@pytest.mark.parametrize(("mode", "price", "amount"), [(4, 0.1, 0.001), (2, 1, 3), (4, 0.01, 1), (3, 5, 4)])
-def test_ticks_and_steps_are_the_finer_of_both(mode: int, price: float, amount: float) -> None:
-    market = {"symbol": SYMBOL, "base": "BTC", "quote": "USDT", "precision": {"price": price, "amount": amount}}
-    product = product_of(market, mode, None)
-    own = product_of({**market, "precision": {}}, mode, None)
-    assert product.symbol == "BTCUSDC"
-    assert product.tick_size == (Decimal("0.01") if price == 0.01 else own.tick_size)
-    assert product.step_size == own.step_size
-    contracts = product_of({**market, "contract": True, "contractSize": 0.0001}, mode, None)
-    assert contracts.step_size <= own.step_size
-    with pytest.raises(InputError, match="inverse"):
-        product_of({**market, "inverse": True}, mode, None)
-
-
-def test_a_trade_without_a_side_is_left_out_and_contracts_become_base_units() -> None:
-    trades = [{"timestamp": 1, "side": side, "price": 1.5, "amount": 3} for side in ("buy", "sell", None)]
-    found = trades_of(trades, "BTCUSDC", Decimal("0.01"), 5)
-    assert [(one["side"], one["quantity"]) for one in found] == [("BUY", Decimal("0.03")), ("SELL", Decimal("0.03"))]

@@ -17,8 +17,6 @@ from toolkit.client.stream.live import Update
 from toolkit.errors import InputError, StaleData
 from toolkit.exchanges import readings, watching
 from toolkit.exchanges.watching import Feed, View
-from toolkit.following import _change, _item, _whole
-from toolkit.venue.local import LocalVenue
 
 SYMBOL = "BTC/USDT:USDT"
 NOON_MS = 1_767_268_800_000
@@ -198,43 +196,3 @@ def test_a_view_begins_with_what_there_is_and_ends_alone() -> None:
 
 
 # amounts of what is followed
-
-
-@pytest.mark.parametrize(
-    ("amount", "size", "steps"),
-    [("1.05", "0.1", 10), ("1.15", "0.1", 12), (0.3, "0.1", 3), (Decimal("-0.26"), "0.1", -3), (0, "0.1", 0)],
-)
-def test_an_amount_is_the_nearest_number_of_steps(amount: Any, size: str, steps: int) -> None:
-    assert _whole(amount, Decimal(size)) == steps
-
-
-ROW = {
-    "type": "LIMIT", "side": "BUY", "remaining": Decimal("0.5"), "price": Decimal("60000"), "tif": "GTC",
-    "reduce_only": "NONE", "parent_order_id": None, "trigger_price": None, "trigger_type": None, "order_id": "7",
-}  # fmt: skip
-LEFT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "limit": ({}, {"ordType": "LIMIT", "ordPx": "60000", "ordQty": "0.5", "ordSide": "BUY", "timeInForce": "GTC"}),
-    "exit": (
-        {"type": "STOP_MARKET", "side": "SELL", "trigger_price": Decimal("59000.0"), "trigger_type": "ORACLE_PRICE",
-         "reduce_only": "SL_FROM_POSITION", "remaining": Decimal("1E+1"), "parent_order_id": 3, "price": 0,
-         "tif": "IOC"},
-        {"ordSide": "SELL", "ordQty": "10", "parentOrdId": "3"},
-    ),
-    "none": ({"reduce_only": "", "trigger_price": 0}, {"ordQty": "0.5"}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LEFT)
-def test_what_is_left_of_an_order_is_an_item_on_the_wire(name: str) -> None:
-    changed, expected = LEFT[name]
-    with LocalVenue(clock="manual", market=None) as venue:
-        product = venue.host.core.products[1]
-        item = _item({**ROW, **changed}, product)
-    assert item["ordId"] == 7
-    assert {key: str(item.get(key)) for key in expected} == expected
-    absent = set() if name == "exit" else {"parentOrdId", "triggerPrice", "triggerType", "reduceOnlyOption"}
-    assert not absent & set(item)
-    change = {"price": "60000.1", "quantity": "0.002"}
-    assert [_change(product, 2, {**change, "side": side}) for side in ("BUY", "SELL")] == [
-        [2, 1, 600_001, 2], [2, -1, 600_001, 2],
-    ]  # fmt: skip

@@ -32,7 +32,7 @@ TABLES = (
 """Tables of a session, besides those of `session.info`."""
 ARGUMENTS: dict[str, Any] = {
     "symbol": "BTCUSDC", "interval": "1h", "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T12:00:00Z", "height": 1,
-    "agent_name": "toolkit", "shock": "-0.1",
+    "agent_name": "toolkit-bcd4042d", "shock": "-0.1",
 }  # fmt: skip
 """Values of parameters that have no default. Those that the story gives are added."""
 MORE: dict[str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ from toolkit.errors import InputError
 from toolkit.gym import PolicyStrategy, TradersEnv, TradingEnv
 from toolkit.gym.desks import Standing, VenueDesk
 from toolkit.gym.floor import Floor, FloorSettings
-from toolkit.gym.policies import Observer, action_of, order_of
+from toolkit.gym.policies import Observer
 from toolkit.orders import Order
 from toolkit.venue.local import LocalVenue
 
@@ -68,32 +68,6 @@ def test_one_to_two_hundred_levels_are_observed(depth: int, good: bool) -> None:
         return
     with pytest.raises(InputError, match=f"depth {depth} is not 1 to 200 levels a side"):
         Observer(depth)
-
-
-def test_a_policy_is_a_function_or_a_model_that_predicts() -> None:
-    assert action_of(lambda seen: seen + 1, 1) == 2  # type: ignore[arg-type]
-    model = SimpleNamespace(predict=lambda seen, deterministic: ([seen, deterministic], "state"))
-    assert action_of(model, 1) == [1, True]  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("side", "sign"), [("BUY", 1), ("SELL", -1)])
-def test_a_change_below_the_smallest_value_is_left_out_unless_it_closes(side: str, sign: int) -> None:
-    with LocalVenue(clock="manual", market=None) as venue:
-        product = venue.host.core.products[1]
-    least = float(product.min_value) / 1_000_000
-    price = least / 0.002  # 2 steps are just worth it
-    order = order_of([0.02 * sign], product, 100, 0, price)
-    assert order is not None
-    assert (order.side, order.quantity, order.tif, order.reduce_only) == (side, "0.002", "IOC", None)
-    assert order_of([0.02 * sign], product, 100, 0, price * 0.999) is None
-    closing = order_of([0.0], product, 100, -sign, price * 0.1)
-    assert closing is not None
-    assert (closing.side, closing.quantity, closing.reduce_only) == (side, "0.001", "REDUCE_ONLY")
-    assert order_of([0.5], product, 100, 50, price) is None
-    assert order_of([0.0], product, 100, 0, price) is None
-    turned = order_of(np.array(sign), product, 10, -10 * sign, 1e9)
-    assert turned is not None
-    assert (turned.quantity, turned.reduce_only) == ("0.020", None)
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -195,24 +169,6 @@ def test_the_largest_position_is_what_the_balance_buys_and_stays() -> None:
     exact = TradingEnv(replay=recording(), max_position="0.001")
     exact.reset(options={"start": FIRST_MS + 500})
     assert exact.most_steps == 1
-
-
-def test_traders_act_by_name_and_a_ruined_one_leaves() -> None:
-    env = TradersEnv(traders=2, replay=recording(), step="100ms", episode=2, max_position="0.05", ruin=0.0)
-    assert env.agents == []
-    seen, infos = env.reset(seed=1, options={"start": FIRST_MS + 500})
-    assert list(seen) == list(infos) == env.agents == ["trader_0", "trader_1"]
-    seen, rewards, ruined, over, infos = env.step({"trader_1": [1.0], "trader_0": [-1.0]})
-    assert list(seen) == ["trader_0", "trader_1"]
-    assert [infos[name]["position"] for name in infos] == pytest.approx([-0.05, 0.05])
-    assert (ruined, over) == (dict.fromkeys(infos, False), dict.fromkeys(infos, False))
-    assert rewards == {name: pytest.approx(infos[name]["profit"] / 10_000 * 10_000) for name in infos}
-    assert env.agents == ["trader_0", "trader_1"]
-    *_, over, _ = env.step({"trader_1": [0.0]})
-    assert (over, env.agents) == ({"trader_1": True}, [])
-    spaces = env.observation_space("trader_1"), env.action_space("trader_0")
-    assert [space.shape for space in spaces] == [(25,), (1,)]
-    assert (spaces[0].low.min(), spaces[0].high.max(), spaces[1].low[0], spaces[1].high[0]) == (-10, 10, -1, 1)
 
 
 def test_a_strategy_waits_for_a_book_with_two_sides_and_counts_what_is_underway() -> None:

@@ -34,7 +34,7 @@ QUICK = ("01-first-trade", "03-signing")
 SLOW = (
     "04-account-data", "05-order-ticket", "07-order-kinds", "10-builder-code", "11-vaults", "12-strategy",
     "14-when-things-go-wrong", "15-testnet", "17-live-page", "18-market-making", "19-following", "22-class",
-    "24-imbalance",
+    "24-imbalance", "25-features",
 )  # fmt: skip
 
 

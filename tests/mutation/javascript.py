@@ -30,27 +30,8 @@ SECONDS = 900
 """Longest run of the tests of one mistake, also on a loaded machine. A page that hangs fails its test long before."""
 MOST_TESTS = 30
 """Tests of one mistake. A line of the shared code is run by nearly all: the first ones are those of its file."""
-TESTS = {
-    "common.js": ("keys", "truth", "silence", "accessible", "widgets", "blotter"),
-    "review.js": ("accessible", "widgets", "silence", "blotter", "chart"),
-    "table.js": ("blotter", "keys", "layout"),
-    "ticket.js": ("widgets", "accessible", "truth", "keys"),
-    "fields.js": ("widgets", "keys", "truth", "accessible"),
-    "book.js": ("widgets", "keys", "layout"),
-    "blotter.js": ("blotter", "keys", "widgets", "truth"),
-    "candles.js": ("chart", "keys", "layout"),
-    "chart_colors.js": ("chart", "widgets"),
-    "dashboard.js": ("widgets", "truth", "layout"),
-    "depth.js": ("blotter", "widgets", "layout"),
-    "header.js": ("header", "layout"),
-    "leaderboard.js": ("served",),
-    "permissions.js": ("silence", "accessible", "widgets"),
-    "sheet.js": ("blotter", "widgets", "layout"),
-    "trades.js": ("widgets", "truth", "layout"),
-}
-"""File → the files of tests/browser that notice its mistakes after the transcripts, those that look the most first."""
-OF_ANY = ("widgets", "layout", "accessible")
-"""Files that open every panel, also one without an entry in `TESTS`."""
+FIRST = ("widgets", "layout", "accessible")
+"""Files of tests/browser that open every panel: without a record they are tried after the transcripts."""
 _CHANGES = (
     (r"===", "!=="), (r"!==", "==="), (r" && ", " || "), (r" \|\| ", " && "), (r" < ", " >= "), (r" > ", " <= "),
     (r" >= ", " < "), (r" <= ", " > "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r"\btrue\b", "false"),
@@ -100,16 +81,14 @@ def every_mistake(names: list[str] | None = None) -> list[Mistake]:
 
 
 def tests_of(mistake: Mistake) -> list[str]:
-    """Return the tests that run a mistake's line, by `TESTS` and the quickest first; without a record those files."""
-    transcripts = sorted(
-        path.stem.removeprefix("test_") for path in (ROOT / "tests/browser").glob("test_transcripts*.py")
-    )
-    files = [f"tests/browser/test_{name}.py" for name in (*transcripts, *TESTS.get(Path(mistake.file).name, OF_ANY))]
+    """Return the tests that run a mistake's line, the transcripts and the quickest first; without a record some."""
+    transcripts = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/browser/test_transcripts*.py"))
+    files = [*transcripts, *(f"tests/browser/test_{name}.py" for name in FIRST)]
     if not LINES.exists():
         return files
     notes = [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
     own = [one for one in notes if mistake.old in one["lines"]]
-    # Those of the file's own tests first: they look at what it does, others only pass through it.
+    # These first: they look at what the front end does, others only pass through it.
     place = {name: at for at, name in enumerate(files)}
     own.sort(key=lambda one: (place.get(one["test"].partition("::")[0], len(files)), one["seconds"]))
     return [one["test"] for one in own][:MOST_TESTS] or files

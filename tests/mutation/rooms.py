@@ -41,7 +41,12 @@ class Room:
 ROOMS: dict[str, Room] = {
     "protocol": Room(
         ["toolkit/protocol"],
-        ["tests/protocol", "tests/venue/api/test_vectors.py", "tests/venue/api/test_gateway.py"],
+        [
+            "tests/protocol",
+            "tests/protocol/documents/test_documents.py",
+            "tests/venue/api/test_vectors.py",
+            "tests/venue/api/test_gateway.py",
+        ],
         ["exchange_pb2.py"],
     ),
     "checks": Room(

@@ -93,18 +93,6 @@ def test_a_mutant_meets_the_tests_that_run_its_statement() -> None:
     assert met(9, 9) == met(7, 7, called=False) == everything, "what an import runs, any test may notice"
 
 
-def test_the_floor_is_judged_by_what_a_sample_can_tell() -> None:
-    def score(killed: int, survived: int) -> Score:
-        return Score("x", killed, [MUTANT] * survived)
-
-    assert score(30, 10).may_reach_the_floor
-    assert not score(29, 11).may_reach_the_floor
-    assert score(0, 9).may_reach_the_floor, "too few to tell"
-    assert not score(0, 10).may_reach_the_floor
-    assert score(90, 10).rate == 0.9
-    assert not score(800, 200).may_reach_the_floor
-
-
 def test_a_good_room_hardly_ever_fails_by_chance() -> None:
     def chance(rate: float, total: int) -> float:
         """Return how often a sample of a room whose tests notice `rate` fails."""

@@ -28,6 +28,7 @@ from toolkit.venue.local import LocalVenue
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 DELAY = "1s"
 
@@ -54,13 +55,16 @@ def run(path: Path) -> dict[str, Any]:
         figures.extend(named(plt.figure(number)) for number in plt.get_fignums())
         plt.close("all")
 
+    def show(*things: object) -> None:
+        figures.extend(named(thing) for thing in things if isinstance(thing, Figure))
+
     plt.show = look
     threading.excepthook = lambda given: failures.append(repr(given.exc_value))
     sys.unraisablehook = lambda given: failures.append(repr(given.exc_value))
     LocalVenue.__init__.__kwdefaults__["settle_delay"] = DELAY
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda loop, context: failures.append(context["message"]))
-    space = {"__name__": "__main__", "__builtins__": __builtins__, "display": lambda *things: None}
+    space = {"__name__": "__main__", "__builtins__": __builtins__, "display": show}
     unit, began = _work(), time.process_time()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":

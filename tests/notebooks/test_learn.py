@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,54 +19,6 @@ def test_learn_copies_every_walkthrough_with_its_solutions(tmp_path: Path) -> No
     assert sorted(path.relative_to(target) for path in target.rglob("*.ipynb")) == expected
     for part in expected:
         assert (target / part).read_bytes() == (source / part).read_bytes()
-
-
-def test_learn_leaves_the_solutions_out_for_students(tmp_path: Path) -> None:
-    assert main(["learn", str(tmp_path / "theirs"), "--without-solutions"]) == 0
-    names = [path.name for path in (tmp_path / "theirs").rglob("*")]
-    assert "01-first-trade.ipynb" in names
-    assert "solutions" not in names
-
-
-def test_learn_never_takes_away_what_somebody_has_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "mine"
-    main(["learn", str(target)])
-    mine = target / "01-first-trade.ipynb"
-    mine.write_text("mine", encoding="utf-8")
-    capsys.readouterr()
-    assert main(["learn", str(target)]) == 0
-    assert mine.read_text(encoding="utf-8") == "mine"
-    assert "has them all already" in capsys.readouterr().out
-    assert main(["learn", str(target), "--overwrite"]) == 0
-    assert mine.read_text(encoding="utf-8") != "mine"
-
-
-def test_learn_says_so_where_it_can_not_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    taken = tmp_path / "taken"
-    taken.write_text("a file", encoding="utf-8")
-    assert main(["learn", str(taken)]) == 1
-    assert "toolkit learn:" in capsys.readouterr().err
-
-
-def test_lab_copies_the_walkthroughs_and_opens_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolkit.cli import lab
-
-    called: list[list[str]] = []
-
-    def call(command: list[str]) -> int:
-        called.append(command)
-        return 0
-
-    monkeypatch.setattr(extras, "find_spec", lambda name: object())
-    monkeypatch.setattr(lab.subprocess, "call", call)
-    target = tmp_path / "walkthroughs"
-    assert main(["lab", str(target), "--no-browser"]) == 0
-    assert (target / "01-first-trade.ipynb").is_file()
-    [command] = called
-    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert "--LabApp.default_url=/lab/tree/index.ipynb" in command
-    assert f"--notebook-dir={target}" in command
-    assert command[-1] == "--no-browser"
 
 
 def test_lab_without_jupyterlab_says_what_to_install(

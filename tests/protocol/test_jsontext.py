@@ -53,5 +53,24 @@ def test_only_a_high_recursion_limit_needs_the_guard(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000)
     assert jsontext.decode(raw)
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000_000)
-    with pytest.raises(jsontext.TooDeep):
-        jsontext.decode(raw)
+    for read in (jsontext.decode, jsontext.count_rows):
+        with pytest.raises(jsontext.TooDeep):
+            read(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"data": null, "data": null}', "data"), ('{"a": 1, "a": 12}', "a"), ('{"a": 12, "a": 1}', "a"),
+        ('{"data": {"b": [], "c": 1, "b": []}}', "b"), ('{"a" : 1 ,"b":2, "a" : 1 }', "a"),
+        ('[{"b": 1}, {"a": 1, "a": 1}]', "a"), ('{"data": {"items": [[{"c": {"a": 1, "\\u0061": 2}}]]}}', "a"),
+        ('{"a": 1, "b": 2}', ""), ('{"data": {"a": 1}, "a": 1}', ""), ('{"data": [{"a": 1, "b": 1}]}', ""),
+        ('{"a": "b:c", "d": "{\\":{"}', ""), ('{"a": "{", "b": [{"c": 1}]}', ""),
+    ],
+)  # fmt: skip
+def test_a_key_that_is_there_twice_is_named_also_with_the_same_value(text: str, key: str) -> None:
+    if not key:
+        assert jsontext.decode(text)
+        return
+    with pytest.raises(jsontext.RepeatedKey, match=f"'{key}'|{key}"):
+        jsontext.decode(text)

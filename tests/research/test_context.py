@@ -84,7 +84,7 @@ def test_a_trailing_stop_follows_the_best_price_and_never_moves_back() -> None:
     assert result.fills["price"].iloc[1] == 60_760, "2 % below 62,000"
     assert (stop.stop, stop.done) == (60_760, True)
     placed = result.orders[result.orders["tif"] != ""]["status"].tolist()
-    assert placed.count("CANCELED") >= 1, "the first stop, at 58,800, gave way to the second"
+    assert placed == ["FILLED", "FILLED"], "the stop at 58,800 was amended where it stood"
     short = bars(*rows[:2], (60_000, 60_000, 58_000, 58_200), (58_200, 59_500, 58_200, 59_400), *flat(59_400, 2))
     seen, result = run({0: lambda ctx: (ctx.sell(BTC, "0.05"), ctx.trailing_stop(BTC, 0.02))[1]}, short)
     assert result.fills["price"].iloc[1] == 59_160
@@ -239,3 +239,33 @@ def test_live_runs_answer_the_same_questions() -> None:
     assert 0 < ratio < 0.01
     assert math.isnan(price) or price < 60_000
     assert len(run_.orders[run_.orders["status"] == "ORDER_STATUS_UNTRIGGERED"]) == 0
+
+
+def test_a_share_is_rebalanced_once_per_span_and_when_it_changes() -> None:
+    rows = [(price, price, price, price) for price in range(60_000, 64_800, 100)]
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        ctx.target_share(BTC, 0.5 if ctx.bars().length < 40 else 0.25, rebalance="1D")
+
+    found = backtest(on_bar, {BTC: bars(*rows, start="2026-01-01 00:00")}, funding=None)
+    assert found.fills["side"].tolist() == ["BUY", "SELL", "SELL"]
+    assert found.fills["time"].dt.hour.tolist() == [1, 0, 16], "the first bar, the close at midnight, the new share"
+
+
+def test_an_order_that_another_one_cuts_says_which() -> None:
+    """Long 10 with 20 USDC left at 91: sales of 5 and 8 would open 3, for which 27 USDC of margin are missing."""
+    rows = [*flat(100, 2), *flat(91, 4), (91, 104, 91, 104), *flat(104, 2)]
+    script = {
+        0: lambda ctx: ctx.buy("X", "10"),
+        3: lambda ctx: ctx.sell("X", "5", "103"),
+        4: lambda ctx: ctx.sell("X", "8", "102"),
+    }
+    seen: list[Any] = []
+    noted = {at: (lambda ctx, step=step: seen.append(step(ctx))) for at, step in script.items()}
+    grid = {"X": {"tick_size": "0.01", "step_size": "0.1", "min_order_value": "1"}}
+    options: dict[str, Any] = {"products": grid, "fees": ("0", "0"), "funding": None, "capital": 110, "leverage": 10}
+    found = backtest(Scripted(noted), {"X": bars(*rows)}, **options)
+    text = "margin: order 3 closes the same position of 10.0, and no margin is left to open"
+    assert (seen[1].state, seen[1].filled, seen[1].reason) == ("CANCELED", pytest.approx(2), text)
+    assert found.orders.set_index("order_id").loc[2, "reason"] == text
+    assert found.metrics()["cut"] == 1

@@ -38,7 +38,8 @@ def test_it_trades_on_history_and_on_the_local_venue(name: str, strategies: dict
     data = {"BTCUSDC": walk(4, 300, "min", wild=0.001)}
     if name == "Pairs":
         data["ETHUSDC"] = walk(5, 300, "min", wild=0.001, start=2_500)
-    run = backtest(strategy(), data, capital=100_000)
+    rates = {"funding": 0.0001} if name == "Carry" else {}
+    run = backtest(strategy(), data, capital=100_000, **rates)
     assert len(run.fills) >= 1
     refused = run.events.loc[run.events["kind"] == "REJECTED", "text"]
     assert refused.str.contains("POST_ONLY at .* would match").all(), refused.tolist()  # a quote that a jump has passed

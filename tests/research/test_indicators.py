@@ -131,3 +131,25 @@ def test_targets_may_be_a_mapping_of_arrays() -> None:
     assert mapped.equity.equals(vectorised(closes, held, funding=None).equity)
     with pytest.raises(InputError, match="targets"):
         vectorised(closes, {"ETHUSDC": held})
+
+
+@pytest.mark.parametrize("kind", [SMA, EMA, StdDev, Highest, Lowest, ATR, RSI])
+@pytest.mark.parametrize("window", [0, -1, 2.5, "20", True, None])
+def test_a_window_that_averages_nothing_is_refused(kind: Any, window: Any) -> None:
+    with pytest.raises(InputError, match=rf"the window of {kind.__name__} is {window!r}, but must be a whole number"):
+        kind(window)
+    if kind is StdDev:
+        with pytest.raises(InputError, match="at least 2"):
+            StdDev(1)
+
+
+def test_a_bar_with_a_nan_is_skipped() -> None:
+    gapped, whole = ATR(3), ATR(3)
+    for number in range(9):
+        bar = (102.0 + number, 100.0 - number % 3, 101.0)
+        for at in range(3):
+            before = gapped.value
+            assert gapped.update(
+                *(math.nan if at == place else value for place, value in enumerate(bar))
+            ) == pytest.approx(before, nan_ok=True)
+        assert gapped.update(*bar) == pytest.approx(whole.update(*bar), nan_ok=True)

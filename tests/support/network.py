@@ -22,7 +22,7 @@ class Network(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """
 
     def __init__(self, venue: LocalVenue) -> None:
-        self.inner = venue.transport()
+        self.venue, self.inner = venue, venue.transport()
         self.before: Step = nothing
         self.after: Step = nothing
         self.paths: list[str] = []

@@ -31,6 +31,13 @@ def checked_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Core, "apply", checked)
 
 
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    """A venue with a manual clock, three accounts and no participants, on which nothing happens by itself."""
+    with LocalVenue(clock="manual", market=False, accounts=3) as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
 def shared_venue() -> Iterator[LocalVenue]:
     """A venue without accounts and market, for the examples of a property that leave it as it was."""

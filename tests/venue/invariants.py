@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from toolkit.venue.engine.commands import Advance, Command, Outcome, Submit
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.constants import FOK, HEDGE, ISOLATED
+from toolkit.venue.model.constants import HEDGE, ISOLATED
 from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.audit import fill_violations, order_violations
 from toolkit.venue.risk.witness import watched
 
 
@@ -76,32 +75,3 @@ class Watch:
         if steps == len(self.core.state.history.liquidations.records):
             check_increase(self.core, command, before)
         return outcome
-
-
-class OrderWatch:
-    """Checks a core after every command: `check()` looks at the state and at what was recorded since the last call."""
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
-        self._events = len(core.state.history.order_events.records)
-        self._ended = len(core.state.history.orders.records)
-        self._final: set[int] = {order.id for order in core.state.history.orders.records}
-        self._numbers = (0, 0, 0, 0)
-
-    def check(self) -> None:
-        self.core.check(history=False)
-        state = self.core.state
-        ended, events = state.history.orders.records[self._ended :], state.history.order_events.records[self._events :]
-        found = [*order_violations(ended), *fill_violations(events)]
-        assert not found, found
-        for order in ended:
-            assert order.id not in self._final, f"order {order.id} ended twice"
-            self._final.add(order.id)
-            if order.tif == FOK and order.filled not in (0, order.quantity):
-                assert "reduced to" in order.reason or order.triggered, f"FOK filled in part: {order}"
-        self._ended += len(ended)
-        self._events += len(events)
-        numbers = state.last_order, state.last_exec, state.last_priority
-        now = (*numbers, sum(market.sequence for market in state.markets.values()))
-        assert all(a <= b for a, b in zip(self._numbers, now, strict=True)), "ids and sequences only grow"
-        self._numbers = now

@@ -49,9 +49,16 @@ class Nonces:
     def __init__(self) -> None:
         self._last = 0
 
-    def next(self, now_ms: int) -> int:
-        self._last = max(self._last + 1, now_ms)
+    is_kept = False
+
+    def next(
+        self, now_ms: int, step: int = 0, *, known: bool = False, must_keep: bool = True, chance: float = 0.0
+    ) -> int:
+        self._last = max(self._last + 1, now_ms) + step
         return self._last
+
+    def would_jump(self, now_ms: int) -> bool:
+        return False
 
 
 class MortalLedger(SqliteLedger):
@@ -136,6 +143,7 @@ class World:
         self.venue.control.add_liquidity("BTCUSDC", "SELL", "62700", "0.05", levels=5, gap="20")
         self.nonces: dict[str, Nonces] = {}
         self.lines = [Line(self), Line(self)]
+        self._ledgers: dict[int, MortalLedger] = {}
         self.clients = [self._client(0), self._client(1)]
         for client in self.clients:
             client.exchange.approve_agent(validity_seconds=86_400)
@@ -199,13 +207,14 @@ class World:
     # the clients
 
     def _client(self, number: int) -> Session:
+        self._ledgers[number] = MortalLedger(self.folder / f"intents{number}")
         client = toolkit.connect(
             "local",
-            base_url="http://venue",
+            base_url="http://127.0.0.1:8645",
             transport=self.lines[number],
             clock=self,  # type: ignore[arg-type]
             wallet=development_wallet(number),
-            intents=MortalLedger(self.folder / f"intents{number}"),
+            intents=self._ledgers[number],
             rates=Rate(1e9, 1_000_000),
             retry=PATIENT,
         )
@@ -214,9 +223,7 @@ class World:
 
     def ledger(self, number: int) -> MortalLedger:
         """Return a client's ledger."""
-        ledger = self.clients[number]._delivery.ledger
-        assert isinstance(ledger, MortalLedger)
-        return ledger
+        return self._ledgers[number]
 
     def restart(self, number: int) -> None:
         """Kill a client and start it again with the ledger it left."""

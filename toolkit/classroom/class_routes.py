@@ -10,23 +10,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import resources
 from typing import Any
 
 from ..venue.api.admission import CLAIMS
-from ..venue.api.gateway import Answer, Incoming, Route, enveloped, http_error, taking
+from ..venue.api.gateway import Answer, Incoming, enveloped, http_error, taking
 from ..venue.local import LocalVenue
 from ..venue.served.boundary import ServeSettings
 from ..venue.served.server import Served
 from ..venue.served.venue_routes import open_routes
-from .lesson import JOIN_PATH, Lesson
-from .roster import Student
+from .class_rules import JOIN_PATH
+from .lesson import Lesson
+from .roster import Roster, Student
 
 BOARD_PATH, BOARD_DATA_PATH, TEACHER_PATH = "/class", "/class/board.json", "/class/teacher"
+ABOUT_PATH = "/class/about.json"
 _FILES = resources.files("toolkit.classroom")
 
 
@@ -44,8 +46,8 @@ def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
     routes[BOARD_PATH] = taking("GET", lambda incoming: _page("board"))
     routes[TEACHER_PATH] = taking("GET", lambda incoming: _page("teacher"))
     routes[BOARD_DATA_PATH] = taking("GET", lambda incoming: enveloped(200, 0, "success", board(venue, lesson)))
-    for code, student in lesson.roster.by_code.items():
-        routes[f"{JOIN_PATH}{code}"] = _joining(lesson, student)
+    routes[ABOUT_PATH] = taking("GET", lambda incoming: enveloped(200, 0, "success", about(lesson)))
+    lesson.rules[0].answer_join = partial(_joined, lesson)
 
 
 def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
@@ -61,27 +63,36 @@ def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
     return {"time": venue.host.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
 
 
-def _joining(lesson: Lesson, student: Student) -> Route:
+def about(lesson: Lesson) -> dict[str, object]:
+    """Return what everyone may know of a class: the hash of its seed, when it ends, and from then on the seed.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The class.
+    """
+    known = lesson.about()
+    return known if lesson.ended else {name: value for name, value in known.items() if name != "seed"}
+
+
+def _joined(lesson: Lesson, student: Student, incoming: Incoming) -> Answer:
     """Return the answer to a join link: a page for a browser, the keys for `toolkit.join`."""
-
-    def answer(incoming: Incoming) -> Answer:
-        if incoming.method == "GET":
-            return _page("join", name=student.name)
-        if incoming.method != "POST":
-            return http_error(405, f"a join link takes GET and POST, not {incoming.method[:20]}")
-        # Only POST counts: a browser that opens the link has not joined yet.
-        lesson.joined_ms.setdefault(student.name, time.time_ns() // 1_000_000)
-        given = {
-            "name": student.name,
-            "address": student.address,
-            "master_key": f"0x{student.master.key.hex()}",
-            "agent_key": f"0x{student.agent.key.hex()}",
-            "port": lesson.ports.get(student.number),
-        }
-        answered = enveloped(200, 0, "success", given)
-        return answered._replace(headers={**answered.headers, "cache-control": "no-store"})
-
-    return answer
+    if incoming.method == "GET":
+        return _page("join", name=student.name)
+    if incoming.method != "POST":
+        return http_error(405, f"a join link takes GET and POST, not {incoming.method[:20]}")
+    # Only POST counts: a browser that opens the link has not joined yet.
+    lesson.joined(student, dict(incoming.pairs).get("machine", "")[:40])
+    given = {
+        "name": student.name,
+        "address": student.address,
+        "agent_key": f"0x{student.agent.key.hex()}",
+        "port": lesson.ports.get(student.number),
+    }
+    if not student.renewed:  # the key of a link that was replaced is in other hands
+        given["master_key"] = f"0x{student.master.key.hex()}"
+    answered = enveloped(200, 0, "success", given)
+    return answered._replace(headers={**answered.headers, "cache-control": "no-store"})
 
 
 def _page(page: str, **values: str) -> Answer:
@@ -106,7 +117,13 @@ def _page(page: str, **values: str) -> Answer:
 
 @contextmanager
 def serving(
-    lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
+    lesson: Lesson,
+    port: int,
+    *,
+    host: str = "127.0.0.1",
+    allow_remote: bool = False,
+    settings: ServeSettings,
+    graded: bool = False,
 ) -> Iterator[Served]:
     """Serve a class while a `with` block runs.
 
@@ -125,17 +142,20 @@ def serving(
         True allows a host other than loopback (default: `False`).
     settings : ServeSettings
         Limits and permissions of clients.
+    graded : bool, optional
+        True opens no control but `advance`, because a student has the token (default: `False`).
     """
     count = len(lesson.roster.students)  # a class is often behind one address
     if settings.connections_per_ip is None:
         settings = replace(settings, connections_per_ip=64 + 6 * count)
     if settings.claims_per_ip is None:
         settings = replace(settings, claims_per_ip=max(CLAIMS, 2 * count))
+    settings = replace(settings, seat_of=lesson.seat_of)
     first, *others = lesson.all_venues()
     functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
     with ExitStack() as stack:
         served = stack.enter_context(first.serve(port, host=host, allow_remote=allow_remote, settings=settings))
-        open_routes(first, functions)
+        open_routes(first, functions, only=("advance",) if graded else None)
         open_class_routes(first, lesson)
         if others:
             ports = {id(first): served.port}
@@ -144,3 +164,20 @@ def serving(
                 ports[id(venue)] = place.port
             lesson.ports = {number: ports[id(venue)] for number, venue in lesson.venues.items()}
         yield served
+
+
+@contextmanager
+def graded_class(seed: int | str) -> Iterator[tuple[str, str]]:
+    """Serve a class of one student, and give its link, and the token with which its time can only advance.
+
+    It is for a process whose memory the student can't read: the seed tells the prices to come.
+
+    Parameters
+    ----------
+    seed : int or str
+        Seed of the market.
+    """
+    settings = ServeSettings()
+    made = Lesson.create(Roster.create(["student"]), seed=seed)
+    with closing(made) as lesson, serving(lesson, 0, settings=settings, graded=True) as served:
+        yield f"{served.base_url}{JOIN_PATH}{lesson.roster.students[0].code}", settings.control_token

@@ -60,7 +60,7 @@ def write_points(table: pd.DataFrame, path: Path, form: str, title: str) -> None
     points: dict[tuple[str, str], list[float]] = {}
     most = 0.0
     for name, mine in table.groupby("notebook", sort=True):
-        points.setdefault(student_of(str(name)), []).append(float(mine["reached"].sum()))
+        points.setdefault(student_of(str(name)), []).append(float(mine["reached"].sum(skipna=False)))
         most = max(most, float(mine["points"].sum()))
     rows: list[tuple[object, ...]] = []
     if form == "canvas":
@@ -69,8 +69,10 @@ def write_points(table: pd.DataFrame, path: Path, form: str, title: str) -> None
     else:
         columns = ["Identifier", "Full name", "Grade", "Maximum Grade"]
     for (name, number), reached in points.items():
-        moodle = f"Participant {number}" if number else "", name, max(reached), most
-        rows.append((name, number, "", "", "", max(reached)) if form == "canvas" else moodle)
+        # No points, and not 0, for a student of whom nothing was graded.
+        best = max((each for each in reached if each == each), default=None)
+        moodle = f"Participant {number}" if number else "", name, best, most
+        rows.append((name, number, "", "", "", best) if form == "canvas" else moodle)
     write_table(pd.DataFrame(rows, columns=columns), path)
 
 
@@ -130,6 +132,8 @@ def write_pages(table: pd.DataFrame, folder: Path) -> None:
 def _page(name: str, mine: pd.DataFrame) -> str:
     title = html.escape(name)
     lines = [f"<title>{title}</title></head><body><h1>{title}</h1>"]
+    if mine["reached"].isna().any():
+        return "\n".join([*lines, "<p>It was not graded, because the grader's machine failed.</p></body></html>\n"])
     lines.append(f"<p>{mine['reached'].sum():g} of {mine['points'].sum():g} points</p>")
     failed = mine["cell"].dropna()
     if len(failed):

@@ -6,10 +6,13 @@ affect only its own rows.
 
 from __future__ import annotations
 
+import errno
+import json
+import math
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +23,8 @@ from tqdm import tqdm
 from ..errors import InputError
 from ..extras import need
 from ..protocol.jsontext import guard
+from ..venue.model.genesis import check_seed
+from ..venue.served.boundary import new_seed
 from .feedback import write_pages
 from .jail import Jail, Stopped, exchange
 from .marking import Assignment, Check, Mark, Work, checks_of, judge, marks, names_of, plain
@@ -30,12 +35,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Work", "checks_of", "grade", "marks", "run"]
 
-SECONDS, MEMORY_MB, SEED = 120.0, 2_048, 7
-"""Limits of one notebook unless others are given: wall time, and memory, and the seed of the class."""
+SECONDS, MEMORY_MB = 120.0, 2_048
+"""Limits of one notebook unless others are given: wall time, and memory."""
 CHECK_SECONDS, CHECK_MEMORY_MB = 60.0, 4_096
 """Limits of all checks of one notebook: its values may lead them astray."""
 GRACE_SECONDS = 30.0
 LARGEST_NOTEBOOK_MB = 10
+LARGEST_FILES_MB = 64
+TRIAL_SECONDS = 60.0
+_OF_THE_MACHINE = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOENT}
+"""Errors of reading a file that say nothing of the file. Others come from what was handed in, such as a folder."""
+ATTEMPTS = 2
+"""How often a notebook is tried where the machine fails, and not the notebook."""
 BAR_SECONDS = 2.0
 COLUMNS = ["notebook", "check", "about", "points", "reached", "why", "hint", "cell", "seconds", "memory_mb"]
 
@@ -47,7 +58,8 @@ class _Grader(NamedTuple):
     wanted: Sequence[Check]
     names: Sequence[str] | None
     jail: Jail
-    limits: tuple[float, int, int]
+    limits: tuple[float, int, int | str]
+    files: Mapping[str, bytes]
 
     def rows(self, path: Path, name: str) -> list[tuple[object, ...]]:
         """Return a row for each check of one notebook.
@@ -59,15 +71,29 @@ class _Grader(NamedTuple):
         name : str
             Name of the student.
         """
-        report = report_of(path, self.jail, self.names, *self.limits)
+        for _ in range(ATTEMPTS):
+            report = report_of(path, self.jail, self.names, *self.limits, self.files)
+            if not report.not_graded:
+                break
         work = Work.of(path, report, self.names)
         failed = next((number for number, error in enumerate(work.errors, 1) if error), None)
         return [
             (name, check.name, check.about, check.points, *mark, failed, work.seconds, work.memory_mb)
-            for check, mark in zip(self.wanted, self._marks(work, report), strict=True)
+            for check, mark in zip(self.wanted, self.marks(work, report), strict=True)
         ]
 
-    def _marks(self, work: Work, report: Report) -> list[Mark]:
+    def marks(self, work: Work, report: Report) -> list[Mark]:
+        """Return the mark of each check.
+
+        Parameters
+        ----------
+        work : Work
+            Results of the notebook.
+        report : Report
+            Report of its worker.
+        """
+        if report.not_graded:
+            return [Mark(math.nan, f"not graded: {work.error}", "")] * len(self.wanted)
         if self.checks is None:
             return [judge(work, check) for check in self.wanted]
         try:
@@ -78,9 +104,14 @@ class _Grader(NamedTuple):
             found = msgspec.json.decode(answer, type=list[Mark])
             # The file of the checks may have been edited since it was read. There is one mark for each check that was
             # announced.
-            return [*found, *[Mark(0.0, "the checks have changed", "")] * len(self.wanted)][: len(self.wanted)]
-        except (Stopped, msgspec.MsgspecError) as error:
-            return [Mark(0.0, plain(f"the checks could not judge it: {error}"), "")] * len(self.wanted)
+            changed = Mark(math.nan, "not graded: the checks have changed", "")
+            return [*found, *[changed] * len(self.wanted)][: len(self.wanted)]
+        except (Stopped, msgspec.MsgspecError, OSError) as error:
+            why = f"the checks could not judge it: {error}"
+            # Its values may have led them beyond a limit. Whatever else fails may be the machine, or the checks.
+            if isinstance(error, Stopped) and error.at_limit:
+                return [Mark(0.0, plain(why), "")] * len(self.wanted)
+            return [Mark(math.nan, plain(f"not graded: {why}"), "")] * len(self.wanted)
 
 
 def grade(
@@ -90,7 +121,8 @@ def grade(
     seconds: float = SECONDS,
     memory_mb: int = MEMORY_MB,
     jobs: int | None = None,
-    seed: int = SEED,
+    seed: int | str | None = None,
+    files: str | Path | None = None,
     container: str = "",
     trust_students: bool = False,
     feedback: str | Path | None = None,
@@ -112,8 +144,12 @@ def grade(
         Memory of all processes of each notebook, in MB (default: 2,048).
     jobs : int or None, optional
         Number of notebooks that run simultaneously (default: one for each core).
-    seed : int, optional
-        Seed of the separate venue that `toolkit.join` gives each notebook (default: 7).
+    seed : int or str or None, optional
+        Seed of the separate venue that `toolkit.join` gives each notebook, the same for all (default: a new secret one,
+        see `DataFrame.attrs["seed"]`).
+    files : str or Path or None, optional
+        File or folder of the assignment, such as data and helper modules. They lie next to each notebook (default:
+        none).
     container : str, optional
         Image of a container to run them in, which has the toolkit with its extra `class` (default: none).
     trust_students : bool, optional
@@ -125,7 +161,7 @@ def grade(
     -------
     DataFrame
         One row for each check. `notebook`, `check`, `about` : text.
-        `points`, `reached` : float64, the points of the check, and 0 or these points.
+        `points`, `reached` : float64, the points of the check, and 0 or these points. Missing if it was not graded.
         `why`, `hint` : text, what failed, and what the student may read of it.
         `cell` : Int64, number of the first cell that failed, missing if none did.
         `seconds`, `memory_mb` : float64, time and largest memory of the notebook.
@@ -133,7 +169,8 @@ def grade(
     Raises
     ------
     InputError
-        If the folder or the checks can't be used, and where there is no jail.
+        If the folder, the files or the checks can't be used, where there is no jail, and where a known notebook fails
+        in it.
     """
     import pandas as pd
 
@@ -152,7 +189,17 @@ def grade(
         handed_in[name] = each
     names = names_of(path, wanted) if path else []
     jail = Jail.choose(container, trust_students=trust_students)
-    grader = _Grader(path, wanted, names, jail, (seconds, memory_mb, seed))
+    seed = new_seed() if seed is None else check_seed(seed)
+    grader = _Grader(path, wanted, names, jail, (seconds, memory_mb, seed), {} if files is None else _assigned(files))
+    _try(jail, memory_mb)
+    if grader.checks is not None:
+        nothing = Report()
+        failed = [
+            mark.why for mark in grader.marks(Work.of(Path("trial"), nothing), nothing) if math.isnan(mark.reached)
+        ]
+        if failed:
+            text = f"grading does not begin, because the checks fail for a notebook without values: {failed[0]}"
+            raise InputError(text, field="checks", rule="a trial")
     # Threads suffice, because the work is done by other processes.
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         found = pool.map(grader.rows, handed_in.values(), handed_in)
@@ -160,9 +207,45 @@ def grade(
         shown = tqdm(found, "grade", len(handed_in), delay=BAR_SECONDS, leave=False, disable=None)
         rows = [row for rows in shown for row in rows]
     table = pd.DataFrame(rows, columns=COLUMNS).astype({"cell": "Int64"})
+    table.attrs["seed"] = seed
     if feedback is not None:
         write_pages(table, Path(feedback))
     return table
+
+
+_tried: set[tuple[Jail, int]] = set()
+
+
+def _try(jail: Jail, memory_mb: int) -> None:
+    """Run a known notebook as each student's is run. Raises InputError if it fails, before any student has 0 points."""
+    if (jail, memory_mb) in _tried:
+        return
+    source = "import numpy, pandas, toolkit\ntried = pandas.Series(numpy.arange(4)).sum()"
+    notebook = json.dumps({"cells": [{"cell_type": "code", "source": source}]}).encode()
+    report = _exchanged(Task(notebook, ["tried"], TRIAL_SECONDS, memory_mb, 0), jail)
+    work = Work.of(Path("trial"), report)
+    if work.values.get("tried") != 6:
+        why = work.error or "it left no value"
+        text = f"grading does not begin, because a known notebook fails here, and each student's would: {why}"
+        raise InputError(text, field="jail", rule="a trial")
+    _tried.add((jail, memory_mb))
+
+
+def _assigned(files: str | Path) -> dict[str, bytes]:
+    """Return the content of the files of an assignment by their names, with those in folders."""
+    root = Path(files)
+    try:
+        paths = [root] if root.is_file() else sorted(each for each in root.rglob("*") if each.is_file())
+        found = {
+            each.relative_to(root.parent if root.is_file() else root).as_posix(): each.read_bytes() for each in paths
+        }
+    except OSError as error:
+        raise InputError(f"files {root} can't be read: {error}", field="files", value=str(root)) from None
+    size = sum(map(len, found.values())) >> 20
+    if not found or size > LARGEST_FILES_MB:
+        what = f"{size} MB, and at most {LARGEST_FILES_MB} MB are copied" if found else "no files"
+        raise InputError(f"files {root} has {what}", field="files", rule="some files", value=str(root))
+    return found
 
 
 def _runs(work: Work) -> None:
@@ -202,7 +285,7 @@ def run(
     *,
     seconds: float = SECONDS,
     memory_mb: int = MEMORY_MB,
-    seed: int = SEED,
+    seed: int | str | None = None,
     names: Sequence[str] | None = None,
     jail: Jail | None = None,
 ) -> Work:
@@ -220,8 +303,8 @@ def run(
         Wall time of the notebook, in seconds (default: 120).
     memory_mb : int, optional
         Memory of all its processes, in MB (default: 2,048).
-    seed : int, optional
-        Seed of the venue that `toolkit.join` gives it (default: 7).
+    seed : int or str or None, optional
+        Seed of the venue that `toolkit.join` gives it (default: a new secret one).
     names : sequence of str or None, optional
         Variables to take out (default: all).
     jail : Jail or None, optional
@@ -238,10 +321,19 @@ def run(
         Where there is no jail.
     """
     need("psutil", "ipykernel")
+    seed = new_seed() if seed is None else seed
     return Work.of(path, report_of(path, jail or Jail.choose(), names, seconds, memory_mb, seed), names)
 
 
-def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: float, memory_mb: int, seed: int) -> Report:
+def report_of(
+    path: Path,
+    jail: Jail,
+    names: Sequence[str] | None,
+    seconds: float,
+    memory_mb: int,
+    seed: int | str,
+    files: Mapping[str, bytes] | None = None,
+) -> Report:
     """Run one notebook and return its report, also for an invalid file or a notebook that fails.
 
     When its worker is stopped, the report of the cells before stays, and the next cell has the reason as its error.
@@ -258,27 +350,43 @@ def report_of(path: Path, jail: Jail, names: Sequence[str] | None, seconds: floa
         Wall time of the notebook, in seconds.
     memory_mb : int
         Memory of all its processes, in MB.
-    seed : int
+    seed : int or str
         Seed of the venue that `toolkit.join` gives the notebook.
+    files : mapping of str to bytes or None, optional
+        Name → content of the files that lie next to it (default: none).
     """
     try:
         # The content is read here, outside of the jail, which has no access to the folder.
-        task = Task(_content(path), None if names is None else list(names), seconds, memory_mb, seed)
-        line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + seconds
-        try:
-            answer = jail.exchange(line, msgspec.json.encode(task), seconds=most + GRACE_SECONDS, memory_mb=memory_mb)
-            return _report(answer)
-        except Stopped as stopped:
-            # The worker has sent a report after each cell. The last whole one counts.
-            if not stopped.left:
-                raise
-            report = _report(stopped.left)
-            report.errors.append(str(stopped))
-            return report
+        content = _content(path)
     except Stopped as stopped:
         return Report(str(stopped))
     except OSError as error:
-        return Report(f"it is not a notebook: it can't be read: {error.strerror or error}")
+        why = f"it can't be read: {error.strerror or error}"
+        if error.errno in _OF_THE_MACHINE:
+            return Report(why, not_graded=True)
+        return Report(f"it is not a notebook: {why}")
+    return _exchanged(
+        Task(content, None if names is None else list(names), seconds, memory_mb, seed, dict(files or {})), jail
+    )
+
+
+def _exchanged(task: Task, jail: Jail) -> Report:
+    """Give a worker its task, and return its report."""
+    line, most = [sys.executable, "-m", "toolkit.classroom.notebook_worker"], START_SECONDS + task.seconds
+    try:
+        try:
+            message = msgspec.json.encode(task)
+            return _report(jail.exchange(line, message, seconds=most + GRACE_SECONDS, memory_mb=task.memory_mb))
+        except Stopped as stopped:
+            # The worker sends a report before the first cell and after each. The last whole one counts. Without any,
+            # no cell was run.
+            if not stopped.left:
+                return Report(str(stopped), not_graded=True)
+            report = _report(stopped.left)
+            report.errors.append(str(stopped))
+            return report
+    except OSError as error:
+        return Report(f"its worker could not be started: {error}", not_graded=True)
     # The report comes from the student's code, and may be anything.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         return Report(f"the notebook sent something else than a report: {error}")

@@ -56,6 +56,7 @@ _CONTAINER_OPTIONS = (
     "--user 1000:1000 --workdir /tmp"
 )
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
+_SITES = ("site-packages", "dist-packages")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts", "alternatives", "mime.types")
 _DATA = {
     "/etc/passwd": "student:x:1000:1000::/tmp/home:/bin/sh\n",
@@ -82,11 +83,14 @@ class Stopped(Exception):
         Why, in words.
     left : bytes, optional
         Its last whole message (default: none).
+    at_limit : bool, optional
+        Whether it went beyond a limit (default: False).
     """
 
-    def __init__(self, why: str, left: bytes = b"") -> None:
+    def __init__(self, why: str, left: bytes = b"", *, at_limit: bool = False) -> None:
         super().__init__(why)
         self.left = left
+        self.at_limit = at_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +196,13 @@ class Jail:
         real = Path(os.path.realpath(sys.executable)).parent.parent
         python = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(real)]
         # A virtual environment lies in a home folder, of which nothing else is bound.
-        python += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+        python += package_folders()
         for path in dict.fromkeys([*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *python, str(PACKAGE)]):
             # `try`, because not every system has all of these folders.
             line += ["--ro-bind-try", path, path]
         for path, handle in data.items():
             line += ["--ro-bind-data", str(handle), path]
-        line += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MB << 20), "--tmpfs", "/dev/shm"]
+        line += ["--proc", "/proc", "--dev", "/dev", *_closed(), "--size", str(SHARED_MB << 20), "--tmpfs", "/dev/shm"]
         # Where the grader is root, its jail could write to /proc/sys.
         line += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work"]
         for name, value in _environment("/tmp").items():
@@ -275,11 +279,11 @@ def exchange(
     ]
     for reader in readers:
         reader.start()
-    why = ""
+    why, at_limit = "", False
     try:
         _watch(process, readers[0], time.monotonic() + seconds, memory_mb)
         if len(written) > LARGEST_MESSAGE:
-            why = f"it wrote more than {LARGEST_MESSAGE >> 20} MB"
+            why, at_limit = f"it wrote more than {LARGEST_MESSAGE >> 20} MB", True
         # A last message without a line feed is not whole: the process ended while it wrote.
         elif process.wait(10) or not written.endswith(b"\n"):
             readers[1].join(1)
@@ -288,7 +292,7 @@ def exchange(
     except subprocess.TimeoutExpired:
         why = "its process did not end"
     except Stopped as stopped:
-        why = str(stopped)
+        why, at_limit = str(stopped), stopped.at_limit
     finally:
         # Also after a regular end: a process that was left behind would run on, outside of every limit.
         end_all(process.pid)
@@ -297,7 +301,7 @@ def exchange(
             reader.join(5)
     message = bytes(written.rpartition(b"\n")[0])
     if why:
-        raise Stopped(why, message)
+        raise Stopped(why, message, at_limit=at_limit)
     return message
 
 
@@ -312,9 +316,9 @@ def _watch(process: subprocess.Popen[bytes], reader: threading.Thread, deadline:
         # waits for a second look where the first was not far above.
         before, over = over, used_mb > memory_mb * 1.5 + 200 or count > 2 * PROCESSES
         if over and (before or count > 10 * PROCESSES or used_mb > 3 * memory_mb):
-            raise Stopped(f"it used more than {memory_mb} MB of memory or {PROCESSES} processes")
+            raise Stopped(f"it used more than {memory_mb} MB of memory or {PROCESSES} processes", at_limit=True)
         if time.monotonic() > deadline:
-            raise Stopped("it ran longer than its time")
+            raise Stopped("it ran longer than its time", at_limit=True)
 
 
 def use(process: int, *, itself: bool = True) -> tuple[int, float]:
@@ -388,11 +392,26 @@ def _read(stream: IO[bytes], kept: bytearray, last: bool) -> None:
                 del kept[: kept.rfind(b"\n", 0, kept.rfind(b"\n")) + 1]
 
 
+def package_folders() -> list[str]:
+    """Return the folders of this program's packages, also those of a user and of PYTHONPATH."""
+    found = [path for path in sys.path if path and os.path.isdir(path)]
+    return [each for each in found if Path(each).name in _SITES or any(Path(each).glob("*.dist-info"))]
+
+
+def _closed() -> list[str]:
+    """Return options that cover files of /proc that no namespace divides: they would tell of the grader."""
+    return [part for path in ("/proc/keys", "/proc/key-users") for part in ("--ro-bind-try", "/dev/null", path)]
+
+
 def _environment(folder: str) -> dict[str, str]:
     """Return the variables of the program: none of the grader's but what Python needs to run at all."""
     home = ("HOME", "USERPROFILE", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR", "TOOLKIT_STATE")
     single = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # notebooks run side by side
-    fixed = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(PACKAGE.parent)}
+    # Folders of a user and of PYTHONPATH, which Python does not find with an emptied environment.
+    prefixes = tuple({os.path.join(each, "") for each in (sys.prefix, sys.base_prefix)})
+    packages = [str(PACKAGE.parent), *(each for each in package_folders() if not each.startswith(prefixes))]
+    fixed = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    fixed["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(packages))
     fixed |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "agg"}
     fixed |= {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # of Windows
     fixed |= dict.fromkeys(home, os.path.join(folder, "home")) | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)

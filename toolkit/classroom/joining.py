@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import uuid
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..client.io.flow import Fetch
 from ..client.io.transport import HttpTransport, read_envelope
@@ -13,7 +16,9 @@ from ..guards import takes_secrets
 from ..secrecy import Secret, sealed
 from ..session import Session, connect
 from ..wallet import Wallet
-from .notebook_worker import GRADED_SEED_VARIABLE
+from .class_rules import SEAT_PATH
+from .notebook_worker import GRADED_LINK_VARIABLE, GRADED_TOKEN_VARIABLE
+from .roster import seat_of
 
 
 @takes_secrets("link")
@@ -21,7 +26,7 @@ def join(link: str | Secret, **options: Any) -> Session:
     """Return a session on the venue of a class, ready to trade: account, agent and funds are set up.
 
     Joining again, also elsewhere, continues with the same account. In a notebook that is graded, the session has a
-    separate venue, with the seed of the class, funded and ready.
+    separate venue, funded and ready, whose market is another one. `session.venue.advance` lets its time pass.
 
     Parameters
     ----------
@@ -48,8 +53,6 @@ def join(link: str | Secret, **options: Any) -> Session:
     given, failed = sealed(lambda: _given(Secret(link).reveal(), timeout))
     if failed is not None and issubclass(failed, ValueError):  # InputError, or of an address
         raise InputError("this is no link of a class. A link looks like http://192.168.1.5:8645/join/…", field="link")
-    if seed := os.environ.get(GRADED_SEED_VARIABLE):
-        return connect(seed=int(seed), **options)
     if given is None:
         # The error itself names the link.
         kind = failed if failed is not None and issubclass(failed, TransportError) else ToolkitError
@@ -57,26 +60,44 @@ def join(link: str | Secret, **options: Any) -> Session:
     base, refusal, keys = given
     if refusal:
         raise ToolkitError(f"the class did not let you in: {refusal}")
-    wallet = Wallet(agent=keys.reveal()["agent_key"], master=keys.reveal()["master_key"])
-    return connect("local", base_url=base, wallet=wallet, **options)
+    wallet = Wallet(
+        agent=keys.reveal()["agent_key"], master=keys.reveal().get("master_key"), account=keys.reveal()["address"]
+    )
+    # A class is in one room, and its keys are worth nothing elsewhere.
+    own = {"plain_http": True, "control_token": os.environ.get(GRADED_TOKEN_VARIABLE)}
+    return connect("local", base_url=base, wallet=wallet, **{**own, **options})
 
 
 def _given(link: str, timeout: float) -> tuple[str, str, Secret]:
     """Return the address of the venue, why the class refuses, and what it gives out: the keys of an account."""
-    parts = urlsplit(link.strip(" '\"\n"))
-    place, _, code = parts.path.rpartition("/")
-    if parts.scheme not in ("http", "https") or not parts.netloc or not place.endswith("/join") or not code:
-        raise InputError("no link of a class", field="link")
+    parts = _parts(link)
+    if graded := os.environ.get(GRADED_LINK_VARIABLE):
+        parts = _parts(graded)
     base = f"{parts.scheme}://{parts.netloc}"
-    if GRADED_SEED_VARIABLE in os.environ:
-        return base, "", Secret({})
     http = HttpTransport(base, None, timeout)
     try:
-        envelope = read_envelope(http.send(Fetch("POST", parts.path, body=b"{}")), "join")
+        asked = Fetch("POST", parts.path, (("machine", _machine()),), b"{}")
+        envelope = read_envelope(http.send(asked), "join")
     finally:
         http.close()
     given = envelope.data
     if not envelope.code and given.get("port"):
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         base = f"{parts.scheme}://{host}:{given['port']}"
+    # So that others' connections from the same address, as behind a JupyterHub, take no places of this student's.
+    base += f"{SEAT_PATH}{seat_of(parts.path.rpartition('/')[2])}"
     return base, envelope.message if envelope.code else "", Secret(given)
+
+
+def _machine() -> str:
+    """Return a name of this machine that says nothing of it, so that a teacher sees two machines on one seat."""
+    return hashlib.sha256(f"toolkit class {uuid.getnode()} {platform.node()}".encode()).hexdigest()[:12]
+
+
+def _parts(link: str) -> SplitResult:
+    """Return the parts of a link. Raises InputError for one of no class."""
+    parts = urlsplit(link.strip(" '\"\n"))
+    place, _, code = parts.path.rpartition("/")
+    if parts.scheme not in ("http", "https") or not parts.netloc or not place.endswith("/join") or not code:
+        raise InputError("no link of a class", field="link")
+    return parts

@@ -21,7 +21,6 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,10 +28,9 @@ import msgspec
 
 from ..errors import InputError
 from ..protocol.jsontext import guard
+from ..stored.values import restored
 from .notebook_worker import Report
 
-LARGEST_EXPONENT = 400
-"""No number of a notebook has more digits before or after its point: int() of it might not end."""
 LARGEST_WHY = 2_000
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -66,6 +64,8 @@ class Work:
     """The error of each cell, "" for none."""
     names: Sequence[str] | None = None
     """The requested variables (None: all)."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Name → why a variable that is there could not be read."""
 
     @classmethod
     def of(cls, path: Path, report: Report, names: Sequence[str] | None = None) -> Work:
@@ -92,7 +92,8 @@ class Work:
             except (ValueError, RecursionError):
                 continue
         error, output = plain(report.failure) or first, plain(report.output, lines=True)
-        return cls(path, error, output, report.seconds, report.memory_mb, values, errors, names)
+        unread = {plain(name): plain(why) for name, why in report.unread.items() if name not in values}
+        return cls(path, error, output, report.seconds, report.memory_mb, values, errors, names, unread)
 
     def value(self, name: str) -> Any:
         """Return a variable of the notebook.
@@ -107,7 +108,8 @@ class Work:
         Returns
         -------
         object
-            A plain value, Decimal, list, dictionary, DataFrame or Series. The index of a frame is among its columns.
+            A plain value, Decimal, Fraction, complex number, bytes, time, list, dictionary, array, index, DataFrame or
+        Series. The index of a frame is among its columns.
 
         Raises
         ------
@@ -117,9 +119,11 @@ class Work:
             For a number out of all bounds.
         """
         if name in self.values:
-            return _restored(self.values[name])
+            return restored(self.values[name])
         if self.names is not None and name not in self.names:
             raise KeyError(f"{name!r} was not read: write work.value({name!r}), or list it in the check's `names`")
+        if name in self.unread:
+            raise KeyError(f"{name!r} is there, but {self.unread[name]}")
         raise KeyError(f"the notebook left no {name!r}")
 
 
@@ -154,7 +158,7 @@ class Mark(NamedTuple):
     Attributes
     ----------
     reached : float
-        Points reached.
+        Points reached, NaN if it was not graded.
     why : str
         Why it failed, for the teacher.
     hint : str
@@ -295,26 +299,6 @@ def plain(text: str, *, lines: bool = False) -> str:
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") and each not in kept
         else each for each in text
     )  # fmt: skip
-
-
-def _restored(value: object) -> Any:
-    """Return a value that the worker wrote as JSON with its kind."""
-    if not isinstance(value, dict):
-        return value
-    [(kind, inner)] = value.items()
-    if kind == "decimal":
-        number = Decimal(inner)
-        if abs(number.adjusted()) > LARGEST_EXPONENT:  # 0 for NaN and Infinity
-            raise ValueError(f"the number has more than {LARGEST_EXPONENT} digits")
-        return number
-    if kind == "list":
-        return [_restored(each) for each in inner]
-    if kind == "dict":
-        return {_restored(key): _restored(each) for key, each in inner}
-    import pandas as pd
-
-    frame = pd.DataFrame(inner["data"], columns=inner["columns"])
-    return frame.iloc[:, -1] if kind == "series" else frame
 
 
 def main() -> None:

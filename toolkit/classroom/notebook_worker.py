@@ -17,23 +17,25 @@ import signal
 import subprocess
 import sys
 import time
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
+from ..stored.values import Unread, written
 from . import jail
 
-LARGEST_VALUE = 1_000_000
-LARGEST_VALUES = 8_000_000
+LARGEST_VALUE = 6_000_000
+LARGEST_VALUES = 12_000_000
 """Longest JSON text of one variable, and of all, in characters. Longer ones are left out."""
 LARGEST_OUTPUT = 20_000
 MOST_CELLS = 1_000
 START_SECONDS, READ_SECONDS, INTERRUPT_SECONDS = 60.0, 10.0, 2.0
+CELL_SHARE = 0.9
+"""Part of the remaining time that a cell may take, unless it is the last."""
 POLL_SECONDS = 0.05
 LARGEST_FILE = 128 << 20
-GRADED_SEED_VARIABLE = "TOOLKIT_GRADED_SEED"
-"""The seed of the class, where a notebook is graded: it has no network, and `toolkit.join` gives a separate venue."""
+GRADED_LINK_VARIABLE, GRADED_TOKEN_VARIABLE = "TOOLKIT_GRADED_LINK", "TOOLKIT_GRADED_TOKEN"
+"""The link that `toolkit.join` takes where a notebook is graded, and the token with which its venue advances."""
 _VALUES = "application/x-toolkit-values"
 _KERNEL = "import sys; sys.modules['debugpy'] = None; from ipykernel.kernelapp import launch_new_instance as f; f()"
 """The kernel without the debugger, which takes a second to load."""
@@ -53,15 +55,18 @@ class Task(msgspec.Struct):
         Wall time of the notebook, in seconds.
     memory_mb : int
         Memory of all its processes, in MB.
-    seed : int
+    seed : int or str
         Seed of the venue that `join` gives.
+    files : dict of str to bytes
+        Name → content of the files of the assignment, which lie next to the notebook.
     """
 
     notebook: bytes
     names: list[str] | None
     seconds: float
     memory_mb: int
-    seed: int
+    seed: int | str
+    files: dict[str, bytes] = {}
 
 
 class Report(msgspec.Struct):
@@ -71,6 +76,10 @@ class Report(msgspec.Struct):
     ----------
     failure : str
         Why it could not run at all, "" if it did.
+    not_graded : bool
+        True where the grader's machine is the reason, and not the notebook.
+    unread : dict of str to str
+        Name → why a variable could not be read.
     errors : list of str
         Error of each cell, "" for none.
     values : dict of str to str
@@ -84,8 +93,10 @@ class Report(msgspec.Struct):
     """
 
     failure: str = ""
+    not_graded: bool = False
     errors: list[str] = []
     values: dict[str, str] = {}
+    unread: dict[str, str] = {}
     output: str = ""
     seconds: float = 0.0
     memory_mb: float = 0.0
@@ -131,6 +142,8 @@ class Kernel:
         The notebook and its limits.
     cells : list of str
         Code of the cells, in order.
+    joined : tuple of (str, str) or None, optional
+        Link of the class that `join` joins, and the token that only lets time pass (default: none).
 
     Raises
     ------
@@ -138,7 +151,7 @@ class Kernel:
         If the kernel does not start.
     """
 
-    def __init__(self, task: Task, cells: list[str]) -> None:
+    def __init__(self, task: Task, cells: list[str], joined: tuple[str, str] | None = None) -> None:
         from jupyter_client.blocking.client import BlockingKernelClient
         from jupyter_client.connect import write_connection_file
 
@@ -146,7 +159,9 @@ class Kernel:
         os.makedirs(os.environ["HOME"], exist_ok=True)
         connection = write_connection_file(os.path.join(os.environ["HOME"], "kernel.json"))[0]
         self._client: Any = BlockingKernelClient(connection_file=connection)
-        environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid()), GRADED_SEED_VARIABLE: str(task.seed)}
+        environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid())}
+        if joined is not None:
+            environment |= zip((GRADED_LINK_VARIABLE, GRADED_TOKEN_VARIABLE), joined, strict=True)
         # Its streams lead nowhere: what the notebook prints comes as messages of the kernel.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _KERNEL, "-f", connection, "--HistoryManager.enabled=False"], env=environment,
@@ -175,8 +190,8 @@ class Kernel:
                 errors.append(f"it did not run: {ended or 'the time of the notebook was over'}")
                 continue
             try:
-                # A cell may take half of what is left, so that one that never ends leaves time for the others.
-                errors.append(self._execute(source, left if number == len(self._cells) else left / 2))
+                # A cell may take most of what is left, so that one that never ends leaves time for the others.
+                errors.append(self._execute(source, left if number == len(self._cells) else left * CELL_SHARE))
                 self._execute(_LEAVE.format(names=self._task.names), READ_SECONDS, reading=True)
                 _send(self.report)
             except Ended as error:
@@ -218,11 +233,16 @@ class Kernel:
 
     def _keep(self, values: object) -> None:
         """Keep the values that were found, and earlier values that are not found any more."""
-        found = {_clean(name): _clean(text) for name, text in msgspec.convert(values, dict[str, str]).items()}
+        read, unread = msgspec.convert(values, tuple[dict[str, str], dict[str, str]])
+        found = {_clean(name): _clean(text) for name, text in read.items()}
+        self.report.unread = {_clean(name)[:200]: _clean(why)[:200] for name, why in list(unread.items())[:MOST_CELLS]}
         # A cell may delete a variable, and the checks still find its last value.
         found = self.report.values | found
         if sum(map(len, found.values())) <= LARGEST_VALUES:
             self.report.values = found
+        else:
+            late = found.keys() - self.report.values.keys()
+            self.report.unread |= dict.fromkeys(late, "all variables together are too large to be read")
 
     def _show(self, text: str) -> None:
         self.report.output = (self.report.output + _clean(text))[-LARGEST_OUTPUT:]
@@ -294,8 +314,8 @@ def leave(names: list[str] | None) -> None:
     shell.display_pub.publish({_VALUES: values(shell.user_ns, names)})
 
 
-def values(variables: dict[str, Any], names: list[str] | None = None) -> dict[str, str]:
-    """Return as JSON the variables that can be written so: plain values, decimals, frames and Series.
+def values(variables: dict[str, Any], names: list[str] | None = None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return as JSON the variables that can be written so, and why the others can't.
 
     Parameters
     ----------
@@ -306,34 +326,24 @@ def values(variables: dict[str, Any], names: list[str] | None = None) -> dict[st
     """
     if names is None:
         names = [name for name in variables if not name.startswith("_") and name not in ("In", "Out", "exit", "quit")]
-    found, room = {}, LARGEST_VALUES
+    found, unread, room = dict[str, str](), dict[str, str](), LARGEST_VALUES
     for name in names:
-        with contextlib.suppress(Exception):
-            text = json.dumps(_plain(variables[name]))
+        if name not in variables:
+            continue
+        kind = "its type"
+        try:
+            kind = f"its type, {type(variables[name]).__name__},"
+            text = json.dumps(written(variables[name]))
+        except Unread as error:
+            unread[name] = f"{kind} can't be read" + (f" ({error})" if str(error) else "")
+        except Exception as error:  # the student's own classes run here
+            unread[name] = f"it can't be read: {type(error).__name__}"
+        else:
             if len(text) <= min(LARGEST_VALUE, room):
                 found[name], room = text, room - len(text)
-    return found
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON with its kind, such as {"decimal": "1.5"}. Raises TypeError for what has no such form."""
-    if depth > 8:
-        raise TypeError("nested too deeply")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Decimal):
-        return {"decimal": str(value)}
-    if isinstance(value, dict):
-        return {"dict": [[_plain(key, depth + 1), _plain(inner, depth + 1)] for key, inner in value.items()]}
-    if isinstance(value, list | tuple | set | frozenset):
-        return {"list": [_plain(inner, depth + 1) for inner in value]}
-    kind = type(value).__name__
-    if kind in ("DataFrame", "Series") and hasattr(value, "to_json"):
-        frame = value.to_frame() if kind == "Series" else value
-        return {kind.lower(): json.loads(frame.reset_index().to_json(orient="split", date_format="iso"))}
-    if hasattr(value, "item") and not hasattr(value, "__len__"):  # numbers of numpy
-        return _plain(value.item(), depth + 1)
-    raise TypeError(kind)
+            else:
+                unread[name] = f"it is too large to be read: {len(text):,} characters, and {LARGEST_VALUE:,} are read"
+    return found, unread
 
 
 def _limit(memory_mb: int) -> None:
@@ -353,6 +363,27 @@ def _limit(memory_mb: int) -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/1/mem and /proc/1/fd are closed
 
 
+def _ran(task: Task, cells: list[str]) -> Report:
+    """Run the cells, with the files of the assignment and a class to join. What fails before is no student's fault."""
+    with contextlib.ExitStack() as stack:
+        try:
+            for name, content in task.files.items():
+                os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+                with open(name, "wb") as file:
+                    file.write(content)
+            joined = None
+            # A class takes a second to make, so it is made where something says join.
+            if "join" in "".join(cells) or any(b"join" in content for content in task.files.values()):
+                from .class_routes import graded_class
+
+                joined = stack.enter_context(graded_class(task.seed))
+            kernel = Kernel(task, cells, joined)
+        except Exception as error:
+            return Report(f"{type(error).__name__}: {error}", not_graded=True)
+        _send(kernel.report)
+        return kernel.run()
+
+
 def _send(report: Report) -> None:
     """Write what is known so far. Of these messages the grader takes the last."""
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
@@ -364,7 +395,8 @@ def main() -> None:
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     _limit(task.memory_mb)
     try:
-        report = Kernel(task, cells_of(task.notebook)).run()
+        cells = cells_of(task.notebook)
+        report = _ran(task, cells)
     except Ended as error:
         report = Report(str(error))
     # Everything that the notebook started ends before the last report is written, so that nothing can write after it.

@@ -12,12 +12,13 @@ from ..numerals import moment
 from ..session import Session, connect
 from ..suggestions import no_attribute
 from ..venue.clocks import MANUAL_START, RealClock
-from ..venue.served.boundary import ServeSettings
+from ..venue.served.boundary import ServeSettings, new_seed
 from ..venue.served.server import Served
 from .class_results import frame
 from .class_routes import BOARD_PATH, TEACHER_PATH, serving
+from .class_rules import JOIN_PATH
 from .joining import join
-from .lesson import JOIN_PATH, Lesson
+from .lesson import Lesson, record_of
 from .roster import Roster
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def class_room(
     journal: str | None = None,
     opened: Sequence[str] = (),
     held: bool = False,
+    least_trades: int = 1,
     start: int | str | datetime | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -58,6 +60,8 @@ def class_room(
         (default: none).
     held : bool, optional
         True stops the clock at `start` until `room.go_on()` (default: `False`).
+    least_trades : int, optional
+        Trades that a student needs for a rank on the leaderboard (default: 1).
     start : int, str, datetime or None, optional
         First time: Unix ms, ISO text or a datetime (default: now, with `held` 2026-01-01T00:00:00Z).
     host : str, optional
@@ -69,7 +73,8 @@ def class_room(
     settings : ServeSettings or None, optional
         Limits and permissions of clients, as in `served.boundary.ServeSettings` (default: the usual ones).
     **venue : object
-        Arguments of `LocalVenue`, such as `seed`, `speed` and `market`.
+        Arguments of `LocalVenue`, such as `speed` and `market`. The default of `seed` is a new secret one, because a
+        student who knows it can compute the prices to come.
 
     Returns
     -------
@@ -86,11 +91,16 @@ def class_room(
         clock.set_speed(0)
         clock.set(MANUAL_START if start is None else moment(start))
         venue["clock"] = clock
+    venue["seed"] = new_seed() if venue.get("seed") is None else venue["seed"]
     roster = names if isinstance(names, Roster) else Roster.create(list(names))
     options = {"balance": balance, "separate": separate, "journal": journal, "opened": opened, "start": start, **venue}
+    record = record_of(journal)
+    settings = settings or ServeSettings(control_token=record.record.token)
+    record.record.token = settings.control_token  # a class that was killed comes back with its token
+    options |= {"least_trades": least_trades, "record": record}
     with ExitStack() as stack:
         lesson = stack.enter_context(closing(Lesson.create(roster, **options)))
-        place = serving(lesson, port, host=host, allow_remote=allow_remote, settings=settings or ServeSettings())
+        place = serving(lesson, port, host=host, allow_remote=allow_remote, settings=settings)
         served = stack.enter_context(place)
         return Room(lesson, served, stack.pop_all())
 
@@ -162,7 +172,7 @@ class Room(AbstractContextManager["Room"]):
     @cached_property
     def teacher(self) -> Session:
         """A session of the teacher, with `venue.control`. It closes with the class."""
-        session = connect("local", base_url=self.base_url, control_token=self.control_token)
+        session = connect("local", base_url=self.base_url, control_token=self.control_token, plain_http=True)
         return self._stack.enter_context(session)
 
     def who(self) -> pd.DataFrame:
@@ -186,8 +196,8 @@ class Room(AbstractContextManager["Room"]):
         Returns
         -------
         DataFrame
-            One row for each student. `rank`, `trades` : int64. `name` : string.
-            `equity`, `fees`, `left_out` : float64, in USDC.
+            One row for each student. `rank` : Int64, missing without trades. `trades` : int64. `name` : string.
+            `equity`, `fees`, `left_out`, `market`, `classmates` : float64, in USDC.
             `return`, `drawdown` : float64, ratios. The return is time-weighted.
         """
         found: pd.DataFrame = frame(self.lesson.leaderboard())

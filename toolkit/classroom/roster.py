@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ SCHEMA = "5e02abf950f69a84"
 """Hash of what is in it. tests/test_persisted_formats.py says what to do on a change."""
 MOST = 200
 """Largest class."""
-_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,8 @@ class Student:
     code: str = field(repr=False)
     master: development.DevelopmentAccount
     agent: development.DevelopmentAccount
+    renewed: bool = False
+    """True after the first link was replaced. The master's key is then revoked, and not given out."""
 
     @property
     def address(self) -> str:
@@ -70,11 +71,38 @@ class Roster:
 
     def __init__(self, names: Sequence[str], codes: Sequence[str], words: str) -> None:
         self.words = words
-        self.students = tuple(
+        self.students: tuple[Student, ...] = tuple(
             Student(number, name, code, development.master(number, words), development.agent(number, words))
             for number, (name, code) in enumerate(zip(names, codes, strict=True))
         )
+        self.revoked: set[str] = set()
+        """Signers of links that were replaced, in lower case."""
+        self._index()
+
+    def _index(self) -> None:
         self.by_code = {student.code: student for student in self.students}
+        self.seats = {seat_of(student.code): student.name for student in self.students}
+        self.by_address = {student.address.lower(): student for student in self.students}
+
+    def renew(self, number: int, code: str, count: int) -> Student:
+        """Give a student another link, with another agent, and revoke the keys that the links before gave out.
+
+        Parameters
+        ----------
+        number : int
+            Number of the student.
+        code : str
+            Secret part of the new link.
+        count : int
+            How many links of this student were replaced.
+        """
+        before = self.students[number]
+        self.revoked |= {before.master.address.lower(), before.agent.address.lower()}
+        agent = development.agent(number + MOST * count, self.words)
+        after = replace(before, code=code, agent=agent, renewed=True)
+        self.students = (*self.students[:number], after, *self.students[number + 1 :])
+        self._index()
+        return after
 
     @classmethod
     def create(cls, names: Sequence[str]) -> Roster:
@@ -93,7 +121,7 @@ class Roster:
         if not 1 <= len(names) <= MOST:
             raise InputError(f"a class has 1 to {MOST} students, not {len(names)}", field="students", value=len(names))
         for name in names:
-            if not _NAME.fullmatch(name) or name != name.strip():
+            if not 1 <= len(name) <= 40 or not name.isprintable() or name != name.strip():
                 raise InputError(f"name {name!r} must have 1 to 40 printable characters", field="names")
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
@@ -188,3 +216,14 @@ def names_of(count: int, path: Path | None = None) -> list[str]:
     if len(names) < count:
         raise InputError(f"names file {path} has {len(names)} names for {count} students", field="names")
     return names[:count] if count else names
+
+
+def seat_of(code: str) -> str:
+    """Return what a student's requests name their seat by. It gives no key, as the code of the link does.
+
+    Parameters
+    ----------
+    code : str
+        Secret part of the join link.
+    """
+    return hashlib.sha256(f"seat {code}".encode()).hexdigest()[:16]

@@ -11,7 +11,7 @@ import socket
 from functools import partial
 from pathlib import Path
 
-from ..classroom.lesson import PROGRAMS
+from ..classroom.lesson import PROGRAMS, record_of
 from ..classroom.room import Room, class_room
 from ..classroom.roster import Roster, names_of
 from ..errors import InputError
@@ -35,6 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--separate", action="store_true", help="a venue for each, with the same seed and market")
     text = "keep the class in FILE, and names and keys in FILE.class, to continue it later"
     add("--journal", metavar="FILE", help=text)
+    text = "trades that a student needs for a rank (default 1)"
+    add("--least-trades", type=int, metavar="N", help=text)
     add("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
     text = "actions that students may use in addition to trading, and that add money or accounts (default: none)"
     add("--open", nargs="+", default=[], choices=PROGRAMS, help=text)
@@ -58,10 +60,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
-    settings = venue.settings_of(args)
+    settings = venue.settings_of(args, record_of(None if args.separate else args.journal).record.token)
     venue.announce_journal(args)
     roster, path = _roster(args)
     options = {name: getattr(args, name) for name in ("balance", "separate", "journal", "seed", "speed")}
+    options |= {} if args.least_trades is None else {"least_trades": args.least_trades}
     options |= {"market": not args.no_market, "start": venue.start_of(args), "opened": args.open}
     place = {"host": args.host, "port": args.port, "allow_remote": args.allow_remote, "settings": settings}
     with class_room(roster, **options, **place) as room, venue.token_file(args.journal, settings):
@@ -70,7 +73,11 @@ def _serve(args: argparse.Namespace, stop: venue.StopSignals) -> None:
         host, port = _own_address() if args.host in WILDCARDS else args.host, room.base_url.rpartition(":")[2]
         _introduce(room, args, f"http://{f'[{host}]' if ':' in host else host}:{port}")
         kept = f"in {path}, which only you can read" if path else "in this process only"
+        if (speed := room.status()["speed"]) != args.speed:
+            print(f"speed        {speed:g}, as the class was left" + ("" if speed else ": time is held"))
         print(f"keys         new ones for this class, {kept}. A student's link gives that student's")
+        if not args.no_market:
+            print(venue.seed_lines(room.lesson.seed))
         print(f"teacher      {room.teacher_url}")
         print(f"control token  {room.control_token}\n\nready", flush=True)
         stop.wait()

@@ -12,7 +12,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,11 +22,13 @@ from urllib.parse import urlsplit
 from .. import errors
 from ..checks import MIN_DEPOSIT
 from ..client.io.flow import Driver, Fetch
-from ..client.io.nonce_sources import data_directory, state_directory
-from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, is_loopback, read, venue_time
-from ..client.reads.reading import PATH, approvals_of, fetch_rows, known
-from ..environments import FURTHER_ADDRESSES
-from ..errors import ExchangeError, ToolkitError, TransportError, WalletError
+from ..client.io.nonce_sources import LEAD_MS, data_directory, state_directory
+from ..client.io.route import SECURE, Route
+from ..client.io.transport import NO_RETRY, HttpTransport, describe_clock_skew, read, venue_time
+from ..client.reads.catalogue import PATH
+from ..client.reads.reading import approvals_of, fetch_rows, known
+from ..environments import FURTHER_ADDRESSES, Environment
+from ..errors import ExchangeError, NotSent, ToolkitError, TransportError, WalletError
 from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..protocol.reads.door import legible
@@ -44,7 +46,8 @@ OPTIONAL = ("ipywidgets", "anywidget", "matplotlib", "pyarrow")
 """Packages that not every user needs."""
 NOT_OURS = ("test", "docs")
 """Extras whose versions matter to those alone who work on the toolkit."""
-PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+CA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables that other programs read certificates from."""
 SKEW_WARN_MS = 2_000
 SKEW_FAIL_MS = 30_000
 """Half of the default expiry of an order (a minute): with a clock that wrong, orders may expire on arrival."""
@@ -309,16 +312,54 @@ def examine(session: Session, variables: Mapping[str, str]) -> Generator[Finding
     where = "in this process" if session._local is not None else environment.base_url
     chain = environment.chain
     yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
-    proxy = next((name for name in PROXIES if variables.get(name)), None)
-    if proxy is not None and session._local is None and not is_loopback(environment.base_url):
-        place = urlsplit(variables[proxy])
-        shown = f"{place.scheme}://{place.hostname}" + (f":{place.port}" if place.port else "")
-        yield Finding("proxy", "note", f"{proxy} sends requests through {shown}")
+    if session._local is None:
+        yield from _routes(environment, variables)
     reached = yield from _reach(session)
     if reached:
         yield from _agent(session)
         yield from _account(session)
+        yield from _nonces(session)
     return reached
+
+
+def _routes(environment: Environment, variables: Mapping[str, str]) -> Iterator[Finding]:
+    """Look at the way to both addresses: proxies and certificates."""
+    found: dict[Finding, list[str]] = {}
+    for what, url in (("queries", environment.base_url), ("feed", environment.ws_url)):
+        try:
+            route = Route.to(url, variables)
+            route.certificates  # noqa: B018  (a cached property, which raises for files that can't be read)
+        except NotSent as error:
+            advice = "change the environment variable as the text says"
+            found.setdefault(Finding("network", "fail", str(error), advice), []).append(what)
+            continue
+        if route.proxy is not None:
+            found.setdefault(Finding("proxy", "note", route.described), []).append(what)
+        if route.trusted and urlsplit(url).scheme in SECURE:
+            found.setdefault(Finding("certificates", "note", f"those of {' '.join(route.trusted)}"), []).append(what)
+    for finding, uses in found.items():
+        yield replace(finding, text=f"{' and '.join(uses)}: {finding.text}")
+    others = [name for name in CA_BUNDLES if variables.get(name)]
+    if others and urlsplit(environment.base_url).scheme in SECURE:
+        text = f"not read: {', '.join(others)}. Certificates are named by SSL_CERT_FILE or SSL_CERT_DIR"
+        yield Finding("certificates", "note", text)
+
+
+def _nonces(session: Session) -> Iterator[Finding]:
+    """Say how far the last nonces of the keys are ahead of the venue's time."""
+    wallet, now_ms = session.wallet, session.clock.now_ms()
+    for role, address in (("agent", wallet and wallet.agent), ("master", wallet and wallet.master)):
+        last = session._delivery.nonces(address).last if address else -1
+        if last < 0:
+            continue
+        lead_s = (last - now_ms) / 1000
+        if lead_s < LEAD_MS / 1000:
+            where = f"{lead_s:,.1f} s ahead of" if lead_s > 0 else "not ahead of"
+            yield Finding("nonces", "ok", f"the last nonce of the {role} key is {where} the venue's time")
+            continue
+        text = f"the last nonce of the {role} key is {lead_s / 3600:,.1f} h ahead of the venue's time"
+        advice = "the next nonce is the venue's time again. Correct this machine's clock if it is wrong"
+        yield Finding("nonces", "warn", text, advice)
 
 
 def feed(session: Session, timeout: float) -> Finding:
@@ -431,8 +472,9 @@ def _agent(session: Session) -> Iterator[Finding]:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
     active = approvals_of(agent, rows)
+    signed = session.permissions.signed_until()
     for row in active:
-        yield _approval(session, row)
+        yield _approval(session, row, signed.get((agent.lower(), row.name or "")))
     if active:
         return
     if not rows and (funds := _equity(session, agent)):
@@ -444,12 +486,13 @@ def _agent(session: Session) -> Iterator[Finding]:
         yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
 
 
-def _approval(session: Session, row: AccountAgent) -> Finding:
-    expires = row.expires_at or 0
+def _approval(session: Session, row: AccountAgent, signed: int | None) -> Finding:
+    expires = row.expires_at or signed or 0
     left_ms = expires - session._runtime.now()
     text = f"approved as {row.name!r} by {row.master}"
     if not expires:
-        return Finding("agent", "ok", text)
+        unknown = "Until when is not known here: the venue lists no end, and it was signed elsewhere"
+        return Finding("agent", "ok", f"{text}. {unknown}")
     until = datetime.fromtimestamp(expires / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if left_ms < 0:
         return Finding("agent", "fail", f"{text}, but that ended {until}", _approve(session))

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from ..classroom.feedback import write_points, write_table
-from ..classroom.grading import MEMORY_MB, SECONDS, SEED, grade
+from ..classroom.grading import MEMORY_MB, SECONDS, grade
+from . import venue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=float, default=SECONDS, help=f"time limit of a notebook (default {SECONDS:g})")
     add("--memory", type=int, default=MEMORY_MB, metavar="MB", help=f"memory limit (default {MEMORY_MB})")
     add("--jobs", type=int, metavar="N", help="notebooks that run at a time (default: as many as there are cores)")
-    add("--seed", type=int, default=SEED, help=f"seed of the venue that toolkit.join gives (default {SEED})")
+    text = "seed of the venue that toolkit.join gives, the same for all (default: a new secret one, which is printed)"
+    add("--seed", type=venue.read_seed, metavar="N", help=text)
+    add("--files", type=Path, metavar="PATH", help="file or folder of the assignment, copied next to each notebook")
     add("--container", default="", metavar="IMAGE", help="run each in a container (docker, podman) of this image")
     text = "run them as you, without a jail: they can read your files and keys, write, and use the network"
     add("--trust-students", action="store_true", help=text)
@@ -49,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
         Parsed arguments of the command.
     """
     options = {
-        name: getattr(args, name) for name in ("seconds", "jobs", "seed", "container", "trust_students", "feedback")
+        name: getattr(args, name)
+        for name in ("seconds", "jobs", "seed", "files", "container", "trust_students", "feedback")
     }
     if args.trust_students:
         print("without a jail: the notebooks run as you, and can read your files and keys", file=sys.stderr)
@@ -62,7 +66,11 @@ def run(args: argparse.Namespace) -> int:
     for name, mine in rows.groupby("notebook", sort=True):
         failed = mine["cell"].dropna()
         where = f" (cell {failed.iloc[0]} failed)" if len(failed) else ""
+        if mine["reached"].isna().any():
+            print(f"{name}: {mine['why'].iloc[0]}")
+            continue
         print(f"{name}: {mine['reached'].sum():g} of {mine['points'].sum():g} points{where}")
         for row in mine[mine["reached"] < mine["points"]].to_dict("records"):
             print(f"   missed {row['points']:g}: {row['about']} – {row['why']}")
-    return 0
+    print(f"seed of the graded venues: {rows.attrs['seed']}")
+    return 1 if rows["reached"].isna().any() else 0

@@ -105,7 +105,7 @@ def _fund_and_approve(session: Session) -> None:
     _table(session.wallet_balances(), ["currency", "balance", "available", "equity"])
     _step(3, "Let the agent trade for the account", "session.exchange.approve_agent(validity_seconds=86400)")
     _receipt(session.exchange.approve_agent(validity_seconds=86400))
-    _table(session.info.agents(), ["name", "agent", "status", "approved_at"])
+    _table(session.info.agents(), ["name", "agent", "status"])
 
 
 def _look_around(session: Session) -> None:

@@ -29,8 +29,9 @@ from ..venue.api.admission import CLAIMS, OPTIONAL
 from ..venue.lab.faults import explain
 from ..venue.local import LocalVenue
 from ..venue.model.market import REGIMES
-from ..venue.served.boundary import HTTP_CONNECTIONS, ServeSettings, new_token
+from ..venue.served.boundary import HTTP_CONNECTIONS, ServeSettings, new_seed, new_token, seed_hash
 from ..venue.served.private_files import keys_text, token_path, write_private
+from ..venue.trouble import Trouble
 
 if TYPE_CHECKING:
     from ..venue.served.server import Served
@@ -70,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--control", action="store_true", help=text)
     add("--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below (may be repeated)")
+    text = "what goes wrong at this venue, and when: a TOML file, see the page on the laboratory"
+    add("--trouble", metavar="FILE", help=text)
     add("--market", default="usual", choices=REGIMES, help="how the simulated participants trade (default usual)")
     text = "take prices, books and trades from another venue's public feed: http://…, mainnet or testnet"
     add("--follow", metavar="URL", help=text)
@@ -108,7 +111,8 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
     """
     add = parser.add_argument
     add("--port", type=int, default=8645, help="port to listen on, 0 for a free one (default 8645)")
-    add("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    text = "seed of prices and participants (default: a new secret one). Whoever knows it can compute future prices"
+    add("--seed", type=read_seed, metavar="N", help=text)
     add("--start", metavar="TIME", help="time at which the clock begins, ISO 8601 or Unix ms")
     add("--speed", type=float, default=1.0, help="factor on real time, with the real clock (default 1)")
     add("--no-market", action="store_true", help="an empty market without simulated participants")
@@ -131,13 +135,39 @@ def configure_serving(parser: argparse.ArgumentParser) -> None:
     add("--log", action="store_true", help="print a line for each request")
 
 
-def settings_of(args: argparse.Namespace) -> ServeSettings:
+def read_seed(text: str) -> int | str:
+    """Return a seed of the command line: a whole number, or the 32 digits of a secret one, which may all be decimal.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+    """
+    return int(text) if len(text) != 32 and text.lstrip("-").isdecimal() else text
+
+
+def seed_lines(seed: int | str) -> str:
+    """Return what the operator of a venue must know of its seed, as lines of text.
+
+    Parameters
+    ----------
+    seed : int or str
+        Seed of the venue.
+    """
+    if isinstance(seed, int):
+        return f"seed         {seed}, which is public: it gives everyone the future prices. Without --seed it is secret"
+    return f"seed         {seed}, secret: keep it to yourself until the end\nseed hash    {seed_hash(seed)}"
+
+
+def settings_of(args: argparse.Namespace, kept_token: str = "") -> ServeSettings:
     """Return the settings of a server from the arguments.
 
     Parameters
     ----------
     args : Namespace
         Parsed arguments of the command.
+    kept_token : str, optional
+        Token of a class that continues, if the environment names none (default: a new one).
 
     Raises
     ------
@@ -148,7 +178,7 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
         given = getattr(args, name)
         if given is not None and given < 1:
             raise InputError(f"--{name.replace('_', '-')} {given} must be 1 or more", field=name.partition("_")[0])
-    token = os.environ.get(TOKEN_VARIABLE) or new_token()
+    token = os.environ.get(TOKEN_VARIABLE) or kept_token or new_token()
     # The variable may hold anything. A short token could be guessed, and one with spaces can't be sent.
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
@@ -225,10 +255,12 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     announce_journal(args)
     venue = _venue(args, mnemonic)
     venue.host.check = args.check
-    for action in args.open:
+    for action in {*args.open} - {*venue.host.core.state.laboratory.opened}:  # a command would wait for a catch-up
         venue.control.enable(action)
     for fault in args.fault:
         print(f"fault {venue.control.add_fault(fault)!r}")
+    for line in venue.host.trouble.described():
+        print(f"trouble {line}")
     serving = venue.serve(
         args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
     )
@@ -236,8 +268,11 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     with venue, serving as served, token_file(args.journal if args.control else None, settings):
         catch_up(venue, stop)
         _introduce(served, venue, args, mnemonic)
+        seed = venue.host.core.state.seed
+        if not args.follow and not args.no_market:  # without a simulated market nothing follows from it
+            print(f"\n{seed_lines(seed)}")
         if venue.host.journal is not None:
-            journal, seed = venue.host.journal, venue.host.core.state.seed
+            journal = venue.host.journal
             behind = f". Entries before {journal.behind} are still being checked" if journal.behind else ""
             print(f"\njournal {journal.path}: {journal.count} entries, seed {seed}{behind}")
         if not stop.event.is_set():
@@ -259,6 +294,7 @@ def announce_journal(args: argparse.Namespace) -> None:
 
 def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
     """Return the venue of the arguments. Raises InputError for public accounts that others could reach unnamed."""
+    trouble = None if args.trouble is None else Trouble.load(args.trouble)
     remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
     common = {name: getattr(args, name) for name in ("balance", "settle_delay", "journal", "sync", "recover")}
     common |= {"mnemonic": mnemonic, "idle": args.catch_up}
@@ -268,7 +304,9 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
     else:
         market = None if args.no_market else args.market
         time = {"clock": args.clock, "speed": args.speed, "start": start_of(args)}
-        venue = LocalVenue(seed=args.seed, market=market, **time, **common)
+        venue = LocalVenue(seed=new_seed() if args.seed is None else args.seed, market=market, **time, **common)
+    if trouble is not None:
+        venue.host.trouble.set(trouble)
     if remote_public and venue.host.masters:
         venue.close()
         text = (

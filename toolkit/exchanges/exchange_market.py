@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..client.io.flow import wall_ms
@@ -14,14 +15,16 @@ from ..client.io.venue_clock import SessionClock
 from ..client.reads import frames
 from ..client.reads.conversion import seconds
 from ..client.reads.derived_columns import with_annual_rate
+from ..coverage import Coverage, of_rows
 from ..environments import LOCAL
-from ..errors import InputError, TransportError, UnknownProduct
+from ..errors import InputError, TransportError, UnknownProduct, warn
 from ..extras import need
-from ..numerals import Span, moment_ns
+from ..numerals import Span, moment_ns, time_text
 from ..products import Product
 from ..protocol.reads.info.candles import Kline
 from ..protocol.reads.info.funding import FundingRatePoint
 from . import readings
+from .paging import PAGE, History, read_all
 from .readings import Levels
 
 if TYPE_CHECKING:
@@ -35,8 +38,7 @@ T = TypeVar("T")
 
 WATCHED = {"order_book": "watchOrderBook", "trades": "watchTrades", "ticker": "watchTicker"}
 """Channel → what an exchange must have in ccxt."""
-PAGE = 1_000
-"""Candles or funding rates that one call requests. An exchange may return fewer."""
+WEEK_S, DAY_S = 604_800, 86_400
 
 
 class ExchangeMarket:
@@ -182,14 +184,14 @@ class ExchangeMarket:
         View
             Live object whose items are changed levels.
         """
-        size, book = readings.contract_size(self._market), Levels()
+        size, tick, book = readings.contract_size(self._market), self._product.tick_size, Levels()
         times: list[datetime] = []
 
         def begin() -> Reading | None:
             return ("snapshot", readings.changes_of({}, book), times[-1]) if book else None
 
         def read(got: Mapping[str, Any], whole: bool) -> Reading:
-            now = readings.levels_of(got, size)
+            now = readings.levels_of(got, size, tick)
             changes = readings.changes_of({} if whole else book, now)
             book.clear()
             book.update(now)
@@ -267,8 +269,13 @@ class ExchangeMarket:
             return view
         return View(feed)
 
-    def klines(self, interval: Span = "1h", start: object = None, end: object = None) -> pd.DataFrame:
+    def klines(
+        self, interval: Span = "1h", start: object = None, end: object = None, *, closed: bool = False
+    ) -> pd.DataFrame:
         """Return candles of the exchange, in the frame of `session.klines`. Turnover and trades are missing.
+
+        The read steps over spans without candles to its end. What an exchange does not give, such as candles before its
+        newest 720, is a DataWarning.
 
         Parameters
         ----------
@@ -278,11 +285,14 @@ class ExchangeMarket:
             First time, as in `session.klines` (default: so that about 1,000 rows are returned).
         end : object, optional
             Time at which to stop, as in `session.klines` (default: now).
+        closed : bool, optional
+            True leaves out the candle that is still forming (default: False).
 
         Returns
         -------
         DataFrame
-            Columns of `session.klines`, with the index `time` (UTC).
+            Columns of `session.klines`, with the index `time` (UTC). `attrs["coverage"]` says which spans are proven
+            complete or missing, how many intervals were quiet, and how many candles are forming.
 
         Raises
         ------
@@ -297,9 +307,26 @@ class ExchangeMarket:
             text = f"{self._name} has no candles of {interval}. It has {', '.join(names.values())}"
             raise InputError(text, field="interval", value=str(interval), nearest=tuple(names.values()))
         size, symbol = readings.contract_size(self._market), self._product.symbol
-        pages = self._pages(client.fetch_ohlcv, (self.market_symbol, names[length]), start, end, length * 1_000)
-        rows = [readings.kline_row(candle, symbol, length, size) for candle in pages]
-        return frames.typed(rows, Kline.declared.columns).set_index("time")
+
+        def first_before(since_ms: int) -> int | None:
+            """Return where the history begins, by its longest candles. They must be of their length."""
+            longer = max((one for one in names if length < one <= WEEK_S), default=0)
+            named, times = (self.market_symbol, names.get(longer)), list[int]()
+            with suppress(TransportError):  # it spares requests and decides doubts, and is not needed
+                if longer:
+                    times = sorted(self._page(client.fetch_ohlcv, named, since_ms - longer * 1_000, PAGE))
+            spaced = len(times) > 1 and all(b - a >= longer * 1_000 for a, b in pairwise(times))
+            return max(times[0], since_ms) if spaced else None
+
+        named = self.market_symbol, names[length]
+        history = self._history(client.fetch_ohlcv, named, start, end, length * 1_000, first_before)
+        rows = [readings.kline_row(candle, symbol, length, size) for candle in history.rows.values()]
+        frame = frames.typed(rows, Kline.declared.columns).set_index("time")
+        frame.attrs["coverage"] = self._covered(history, length * 1_000)
+        if closed and frame.attrs["coverage"]["forming"]:
+            frame = frame.iloc[:-1]
+            frame.attrs["coverage"] = Coverage(frame.attrs["coverage"] | {"forming": 0})
+        return frame
 
     def funding_rates(self, start: object = None, end: object = None) -> pd.DataFrame:
         """Return funding rates as `session.info.funding_rate_history` does, without prices.
@@ -314,40 +341,56 @@ class ExchangeMarket:
         Returns
         -------
         DataFrame
-            Columns of `session.info.funding_rate_history`.
+            Columns of `session.info.funding_rate_history`. `attrs["coverage"]` says which spans are proven complete.
 
         Raises
         ------
         TransportError
             If the exchange does not answer.
         """
-        hours = 8 * 3_600_000  # only says where the default of `start` is
-        pages = self._pages(self._client.fetch_funding_rate_history, (self.market_symbol,), start, end, hours)
-        rows = [readings.funding_row(entry, self._product.symbol) for entry in pages]
-        return with_annual_rate(frames.typed(rows, FundingRatePoint.declared.columns), False)
+        hour_ms = 3_600_000  # the shortest interval of a settlement
+        fetch = self._client.fetch_funding_rate_history
+        history = self._history(fetch, (self.market_symbol,), start, end, hour_ms, lambda since_ms: None)
+        rows = [readings.funding_row(entry, self._product.symbol) for entry in history.rows.values()]
+        frame = with_annual_rate(frames.typed(rows, FundingRatePoint.declared.columns), False)
+        # Rates are hours apart, and none of these hours is quiet.
+        known = self._covered(history, hour_ms)
+        frame.attrs["coverage"] = Coverage(known | {"quiet": 0, "forming": 0, "quiet_spans": known["proven"]})
+        return frame
 
-    def _pages(
+    def _history(
         self,
         fetch: Callable[..., Coroutine[Any, Any, list[Any]]],
         named: tuple[str, ...],
         start: object,
         end: object,
         step_ms: int,
-    ) -> list[Any]:
-        """Return what an exchange lists from `start` and before `end`, page by page, each entry once."""
-        until = wall_ms() if end is None else moment_ns(end, "end") // 1_000_000
+        first_before: Callable[[int], int | None],
+    ) -> History:
+        """Return what an exchange lists from `start` and before `end`. What it does not give is a DataWarning."""
+        now_ms = wall_ms()
+        until = now_ms if end is None else moment_ns(end, "end") // 1_000_000
         since = until - PAGE * step_ms if start is None else moment_ns(start, "start") // 1_000_000
-        found: dict[int, Any] = {}
-        while since < until:
-            page = self._answer(fetch(*named, since, PAGE))
-            times = {int(entry["timestamp"] if isinstance(entry, dict) else entry[0]): entry for entry in page}
-            fresh = {time: entry for time, entry in times.items() if since <= time < until}
-            if not fresh:
-                break
-            found |= fresh
-            # From the last entry on, not a page further: exchanges may return fewer entries than requested.
-            since = max(fresh) + 1
-        return [found[time] for time in sorted(found)]
+        history = read_all(
+            lambda at, count: self._page(fetch, named, at, count), (since, until), step_ms, now_ms, first_before
+        )
+        if lost := history.lost(step_ms):
+            said = ", ".join(f"{time_text(first)} to {time_text(last)}" for first, last in lost[:3])
+            warn(f"{self.identity}: the exchange did not give the rows from {said}. See attrs['coverage']")
+        return history
+
+    def _page(
+        self, fetch: Callable[..., Coroutine[Any, Any, list[Any]]], named: tuple[Any, ...], since_ms: int, count: int
+    ) -> dict[int, Any]:
+        page = self._answer(fetch(*named, since_ms, count))
+        return {int(entry["timestamp"] if isinstance(entry, dict) else entry[0]): entry for entry in page}
+
+    @staticmethod
+    def _covered(history: History, step_ms: int) -> Coverage:
+        import numpy as np
+
+        times = np.fromiter(history.rows, dtype=np.int64, count=len(history.rows))
+        return of_rows(times, step_ms, history.proven, history.wanted, history.now_ms)
 
     def close(self) -> None:
         """End its feeds, its connections and its thread. Closing again does nothing."""

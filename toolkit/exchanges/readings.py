@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ..errors import InputError
@@ -88,8 +88,10 @@ def time_of(timestamp: int | None, now_ms: int) -> datetime:
     return datetime.fromtimestamp((timestamp or now_ms) / 1000, UTC)
 
 
-def levels_of(book: Mapping[str, Any], size: Decimal) -> Levels:
-    """Return the best levels of both sides.
+def levels_of(book: Mapping[str, Any], size: Decimal, tick: Decimal | None = None) -> Levels:
+    """Return the best levels of both sides on the grid of the local product.
+
+    Levels between two ticks are added up at the one that is further from the spread, so that the book is never crossed.
 
     Parameters
     ----------
@@ -97,10 +99,17 @@ def levels_of(book: Mapping[str, Any], size: Decimal) -> Levels:
         ccxt's order book.
     size : Decimal
         Base units of an amount of 1.
+    tick : Decimal, optional
+        Tick of the local product, USDC (default: prices stay as they are).
     """
-    factor = float(size)
-    sides = (("BUY", book["bids"]), ("SELL", book["asks"]))
-    return {(side, level[0]): level[1] * factor for side, levels in sides for level in levels[:DEPTH]}
+    found: Levels = {}
+    for side, levels, rounding in (("BUY", book["bids"], ROUND_FLOOR), ("SELL", book["asks"], ROUND_CEILING)):
+        for level in levels[:DEPTH]:
+            price = _exact(level[0])
+            key = side, float((price / tick).to_integral_value(rounding) * tick if tick else price)
+            # As decimals: as floats, 0.1 + 0.2 would be no multiple of the step.
+            found[key] = float(_exact(found.get(key, 0.0)) + _exact(level[1]) * size)
+    return found
 
 
 def changes_of(before: Levels, now: Levels) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..environments import Chain
     from ..protocol.signing import Explained, PrivateKey
     from ..research import Results
+    from ..research.selection.features import Study
     from ..session import Session
 
 
@@ -209,6 +210,16 @@ def _gain(looks: pd.DataFrame) -> object:
     return looks.loc[looks["imbalance"] > 0.6, "move"].mean()
 
 
+def _horizon(study: Study) -> object:
+    rows: Any = study.table.loc["insight"]
+    return rows["break_even_bp"].idxmax()
+
+
+def _left(study: Study) -> object:
+    row: Any = study.table.loc[("insight", "4h")]
+    return row["spread_bp"] - 2 * row["turnover"] * 10
+
+
 def _wide(spread: pd.Series[float]) -> object:
     return (spread >= 2 * spread.median()).mean()
 
@@ -382,6 +393,10 @@ QUESTIONS: dict[str, Question] = {
     ),
     "imbalance.gain": Question(
         'the mean of `looks["move"]` where the imbalance is above 0.6', truth=_gain, step="0.001"
+    ),
+    "features.horizon": Question("`break_even_bp` of the rows of `insight`, and `idxmax`", truth=_horizon),
+    "features.left": Question(
+        "the spread less two times the turnover times the cost. Each row is a horizon", truth=_left, step="0.01"
     ),
     "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
     "learners.needed": Question("both trades pay the fee. 1 % is 100 bp", digest="bd598406b7ecd89f"),

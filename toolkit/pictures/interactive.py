@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as graph
 from plotly.subplots import make_subplots
 
-from .panes import HorizontalLine, Line, Marks, Pane, Theme, thin_line, thin_rows
+from .panes import HorizontalLine, Line, Marks, Pane, Theme, minus, thin_line, thin_rows
 
 CONFIG = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
 """Plotly's settings: no logo, no host."""
@@ -36,6 +36,7 @@ table { display: block; overflow-x: auto; border-collapse: collapse; font-size: 
   font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .12rem .6rem; border-bottom: 1px solid var(--line); }
 th { font-weight: 400; color: var(--faint); text-align: left; } thead th { text-align: right; }
+.words td:last-child, .words thead th:last-child { text-align: left; }
 .js-plotly-plot { overflow: hidden; break-inside: avoid; }
 .missing { display: none; } .without-plotly .missing { display: block; }
 @media (max-width: 600px) { body { padding: .7rem; } .cards { grid-template-columns: 1fr 1fr; }
@@ -262,8 +263,8 @@ def parallel(table: pd.DataFrame, names: Sequence[str], value: str) -> graph.Fig
     return figure
 
 
-def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Figure:
-    """Return a bar for each column of a table, in a group for each row.
+def groups(table: pd.DataFrame, title: str, theme: Theme) -> graph.Figure:
+    """Return a bar for each column of a table, in a group for each row, in the colours of gain and loss.
 
     Parameters
     ----------
@@ -271,13 +272,15 @@ def groups(table: pd.DataFrame, title: str, colours: Sequence[str]) -> graph.Fig
         Frame of the values.
     title : str
         Title above the figure.
-    colours : sequence of str
-        Colour of each column.
+    theme : Theme
+        Colours of the figure.
     """
     figure = graph.Figure()
-    for part, colour in zip(table.columns, colours, strict=False):
-        figure.add_trace(graph.Bar(x=list(table.index), y=table[part], name=str(part), marker_color=colour))
-    figure.update_layout(title=title, barmode="group", height=320)
+    for part in table.columns:
+        shades = [theme.up if value >= 0 else theme.down for value in table[part]]
+        look = {"marker_color": shades, "text": str(part), "textposition": "outside", "cliponaxis": False}
+        figure.add_trace(graph.Bar(x=list(table.index), y=table[part], name=str(part), **look))
+    figure.update_layout(title=title, barmode="group", height=320, showlegend=False)
     return figure
 
 
@@ -345,7 +348,18 @@ def table_html(values: pd.Series[Any] | pd.DataFrame) -> str:
         Values of the table.
     """
     frame = values.to_frame("") if isinstance(values, pd.Series) else values
-    return frame.map(shown_value).to_html(border=0, header=isinstance(values, pd.DataFrame))
+    shown = frame.apply(_shown_column) if len(frame) else frame
+    html: str = shown.to_html(border=0, header=isinstance(values, pd.DataFrame))
+    # Sentences begin at one edge. Numbers and short words end at one.
+    return html.replace("<table", '<table class="words"', 1) if "text" in frame else html
+
+
+def _shown_column(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column as text. The numbers of one column have the same decimals."""
+    if column.dtype.kind != "f":
+        return column.map(shown_value)
+    places = 4 if 0 < column.abs().max() < 1 else 2
+    return column.map(lambda value: shown_value(value) if value != value else minus(f"{value:,.{places}f}"))
 
 
 def shown_value(value: object) -> str:

@@ -29,7 +29,7 @@ class Theme:
     grid : str, optional
         Colour of the grid (default: "#e4e8ec").
     up : str, optional
-        Colour of rise, gain and bid (default: "#009E73").
+        Colour of rise, gain and bid (default: "#0072B2").
     down : str, optional
         Colour of fall, loss and ask (default: "#D55E00").
     lines : tuple of str, optional
@@ -40,7 +40,7 @@ class Theme:
     ink: str = "#1d2530"
     faint: str = "#66707c"
     grid: str = "#e4e8ec"
-    up: str = "#009E73"
+    up: str = "#0072B2"
     down: str = "#D55E00"
     lines: tuple[str, ...] = ("#0072B2", "#E69F00", "#CC79A7", "#009E73", "#D55E00", "#56B4E9")
 
@@ -95,7 +95,7 @@ class Theme:
         Examples
         --------
         >>> plots.LIGHT.colour("up"), plots.LIGHT.colour(0)
-        ('#009E73', '#0072B2')
+        ('#0072B2', '#0072B2')
         """
         found: str = self.lines[role % len(self.lines)] if isinstance(role, int) else getattr(self, role)
         return found
@@ -107,8 +107,8 @@ DARK = Theme(
     ink="#e8ecf1",
     faint="#9aa5b1",
     grid="#2b323c",
-    up="#2ec4a0",
-    down="#ff8a4c",
+    up="#56B4E9",
+    down="#E69F00",
     lines=("#56B4E9", "#E69F00", "#e59bc6", "#2ec4a0", "#ff8a4c", "#F0E442"),
 )
 
@@ -336,3 +336,14 @@ def thin_rows(values: NDArray[np.float64], most: int) -> list[int]:
         part = values[start : start + width]
         keep |= {start + int(part.argmin()), start + int(part.argmax())}
     return sorted(keep)
+
+
+def minus(text: str) -> str:
+    """Return a number's text with a typographic minus sign.
+
+    Parameters
+    ----------
+    text : str
+        Formatted number, with a hyphen if it is negative.
+    """
+    return text.replace("-", "\u2212")

@@ -237,7 +237,9 @@ def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:
     theme : Theme
         Colours of the figure.
     """
-    import matplotlib.dates as dates
+    from matplotlib.dates import AutoDateLocator
+
+    from .dates import DatesOfData
 
     ax.set_facecolor(theme.paper)
     ax.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color=theme.ink, pad=8)
@@ -250,8 +252,8 @@ def finish(ax: Axes, title: str, label: str, theme: Theme) -> None:
     ax.tick_params(length=0, colors=theme.faint)
     ax.margins(x=0.015)
     locator = ax.xaxis.get_major_locator()
-    if isinstance(locator, dates.AutoDateLocator):
-        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    if isinstance(locator, AutoDateLocator):
+        ax.xaxis.set_major_formatter(DatesOfData(locator))  # type: ignore[no-untyped-call]
         ax.xaxis.get_offset_text().set(color=theme.faint)
 
 

@@ -7,7 +7,6 @@ Source: docs/published.md, "Exchange API" and "Signatures".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -234,42 +233,14 @@ def decode(body: bytes | str) -> Any:
         raise MalformedRequest(str(jsontext.TooDeep()), rule="JSON")
     try:
         document = msgspec.json.decode(raw)
-        # msgspec keeps the last of duplicate keys. More colons than keys can mean duplicates, or colons inside texts;
-        # only then the slower parser of the standard library looks.
-        if raw.count(b":") != _count_keys(document):
-            json.loads(raw, object_pairs_hook=_unique)
-    except MalformedRequest:
-        raise
+        jsontext.refuse_repeated(raw, document)
+    except jsontext.RepeatedKey as error:
+        name = key_text(error.key)
+        raise MalformedRequest(f"{name}: occurs twice in one object", field=name, rule="unique keys") from None
     except (ValueError, msgspec.MsgspecError) as error:
         said = str(error).encode("ascii", "backslashreplace").decode()
         raise MalformedRequest(f"the body is not valid JSON in UTF-8: {said}", rule="JSON") from None
     return document
-
-
-def _count_keys(document: object) -> int:
-    """Return the number of keys in all objects of a document."""
-    if type(document) is dict:
-        inner = document.values()
-        total = len(document)
-    elif type(document) is list:
-        inner = document  # type: ignore[assignment]
-        total = 0
-    else:
-        return 0
-    for value in inner:
-        if type(value) in (dict, list):
-            total += _count_keys(value)
-    return total
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            name = key_text(key)
-            raise MalformedRequest(f"{name}: occurs twice in one object", field=name, rule="unique keys")
-        found[key] = value
-    return found
 
 
 def _refuse(field: str, reason: str, value: object = None, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Decoding of untrusted JSON that can't crash the process by deep nesting.
+"""Decoding of untrusted JSON: no nesting crashes the process, and no key is there twice.
 
 Decoders recurse and rely on the interpreter's recursion limit. Where that limit was raised (py_ecc does so when
 eth-account reads a key file), a few kilobytes of brackets overflow the stack. Depth is therefore checked before
@@ -7,8 +7,10 @@ decoding, in linear time, without recursion.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -21,9 +23,6 @@ _SAFE_LIMIT = 3_000
 
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 """Matches JSON strings. It also matches an unterminated one, which keeps the search linear for any bytes."""
-
-_MEMBER = re.compile(rb'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*')
-"""Matches what stands before the value of a member of an object: brace or comma, key, colon."""
 
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 
@@ -48,6 +47,7 @@ class RepeatedKey(ValueError):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the JSON has the key {key!r} twice in one object")
+        self.key = key
 
 
 def is_deep(raw: bytes) -> bool:
@@ -101,72 +101,59 @@ def decode(text: bytes | str) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON (msgspec.DecodeError), too deep (TooDeep) or not UTF-8 (UnicodeError).
+        If it is no JSON (msgspec.DecodeError), too deep (TooDeep), not UTF-8 (UnicodeError), or if an object has a key
+        twice (RepeatedKey).
     RecursionError
         If the interpreter's limit is lower than its depth.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     guard(raw)
-    return msgspec.json.decode(raw)
+    document = msgspec.json.decode(raw)
+    refuse_repeated(raw, document)
+    return document
 
 
-def members(raw: bytes) -> dict[str, msgspec.Raw]:
-    """Return the members of an object, with values that are not decoded yet.
+def refuse_repeated(raw: bytes, document: object) -> None:
+    """Refuse JSON of which an object has a key twice, at any depth.
 
     Parameters
     ----------
     raw : bytes
-        JSON of an object.
+        JSON that was decoded.
+    document : object
+        What it was decoded to.
 
     Raises
     ------
     RepeatedKey
         For a key that is there twice.
-    ValueError
-        For text of another shape (msgspec.DecodeError).
     """
-    found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    # Without spaces, each member is a key in quotes, a colon, its value, and the comma or brace after it. A text of
-    # just that length has no room for more members, so that the usual answer needs no second look.
-    if len(raw) == 1 + sum(len(key) + len(memoryview(value)) + 4 for key, value in found.items()):
-        return found
-    seen: set[str] = set()
-    at = 0
-    while match := _MEMBER.match(raw, at):
-        key = msgspec.json.decode(match[1], type=str)
-        value = bytes(found[key])
-        if key in seen or not raw.startswith(value, match.end()):
-            raise RepeatedKey(key)
-        seen.add(key)
-        at = match.end() + len(value)
-    if found and raw[at:].strip() != b"}":  # the last value begins as the first one of its key does: 1 and 12
-        raise RepeatedKey(key)
+    # Decoders keep the last of two. More colons than keys can mean a second one, or colons inside texts: only then the
+    # slower parser of the standard library looks.
+    if raw.count(b":") != _count_keys(document, raw.count(b"{")):
+        json.loads(raw, object_pairs_hook=_unique)
+
+
+def _count_keys(document: object, most: int) -> int:
+    """Return the number of keys in the objects of a document, of which there are at most so many."""
+    found, level = 0, [document]
+    while level:
+        objects = [one for one in level if type(one) is dict]
+        found += sum(map(len, objects))
+        most -= len(objects)
+        if most <= 0:  # the values of all others are plain
+            break
+        inner = chain(chain.from_iterable(map(dict.values, objects)), *(one for one in level if type(one) is list))
+        level = [one for one in inner if type(one) in (dict, list)]
     return found
 
 
-def refuse_repeated(text: bytes) -> None:
-    """Refuse an envelope that has a key twice, or whose object in `data` has one.
-
-    Other faults pass.
-
-    Parameters
-    ----------
-    text : bytes
-        JSON of an envelope.
-
-    Raises
-    ------
-    RepeatedKey
-        For a key that is there twice.
-    """
-    try:
-        data = bytes(members(text).get("data", b""))
-        if data.startswith(b"{"):
-            members(data)
-    except RepeatedKey:
-        raise
-    except (ValueError, RecursionError):
-        pass
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKey(next(key for key in keys if keys.count(key) > 1))
+    return found
 
 
 def count_rows(text: bytes) -> int:

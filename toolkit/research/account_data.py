@@ -144,6 +144,11 @@ class OrderHandle:
         """Whether the order is in a final state."""
         return self.state in ("FILLED", "CANCELED", "REJECTED")
 
+    @property
+    def acted(self) -> bool:
+        """Whether the others of its group are cancelled: it was filled, even partially."""
+        return self.filled > 0
+
     def __bool__(self) -> bool:
         return self.state != "REJECTED"
 

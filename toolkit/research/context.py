@@ -5,19 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
 from ..errors import InputError
+from ..numerals import read_positive
 from ..products import Amount, Product, decimal_text
 from .account_data import FundingRates, OrderHandle
+from .client_orders import KINDS, ClientOrder, Entry, Exit, Iceberg, IfReached, KeptOrder, TrailingStop
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..orders import Bracket, Order
+
+AnyClient = TypeVar("AnyClient", bound=ClientOrder)
+AnyExit = TypeVar("AnyExit", bound=Exit)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -28,109 +35,18 @@ class Kept(msgspec.Struct, frozen=True):
     timer_ms : float, optional
         How often `on_timer` is called, ms. 0 is the strategy's own value (default: 0).
     groups : tuple of tuple of int, optional
-        Client ids of the orders of each group in which one fill cancels the others (default: none).
-    trailing : tuple of (str, float, int), optional
-        Trailing stops as (symbol, ratio, sign): +1 protects a long position, −1 a short one (default: none).
+        Client ids of the orders of each group in which one fill cancels the others, and numbers of client-side ones
+        (default: none).
+    orders : tuple of KeptOrder, optional
+        Client-side orders that have not ended (default: none).
     day : tuple of (int, float), optional
         Number of the day (UTC) since 1970, and the run's profit in USDC when that day began (default: none).
     """
 
     timer_ms: float = 0
     groups: tuple[tuple[int, ...], ...] = ()
-    trailing: tuple[tuple[str, float, int], ...] = ()
+    orders: tuple[KeptOrder, ...] = ()
     day: tuple[int, float] = (-1, 0.0)
-
-
-class TrailingStop:
-    """A stop that follows the best price of its position at a distance, and never moves back.
-
-    At each close it is placed again if the bar's extreme has moved it. Within a bar it stays. If the close itself is
-    beyond the new stop, the position is closed at market. The stop ends with its position, or by `cancel`.
-
-    Parameters
-    ----------
-    ctx : Context
-        Context that places and cancels the stop's order.
-    symbol : str
-        Product whose position it protects.
-    ratio : float
-        Distance from the best price, a ratio (0.02 is 2 %).
-
-    Attributes
-    ----------
-    symbol : str
-        Product whose position it protects.
-    ratio : float
-        Distance from the best price, a ratio.
-    stop : float
-        Trigger price in USDC, NaN before the first.
-    handle : OrderHandle or None
-        Its present order, None before the first.
-    done : bool
-        True once it has ended.
-    """
-
-    def __init__(self, ctx: Context, symbol: str, ratio: float) -> None:
-        self.symbol = symbol
-        self.ratio = ratio
-        self.stop = float("nan")
-        self.handle: OrderHandle | None = None
-        self.done = False
-        self._ctx = ctx
-        self._sign = 1
-        """+1 while it protects a long position, −1 for a short one."""
-
-    def update(self, bar: Bar | None = None) -> None:
-        """Follow the bar that has closed, or place the first stop at the present price.
-
-        Parameters
-        ----------
-        bar : Bar, optional
-            Bar that has closed (default: none, which places the first stop).
-        """
-        from ..orders import Order
-
-        ctx = self._ctx
-        size = ctx.position(self.symbol)
-        expected = size + ctx.underway(self.symbol)
-        if not expected or (self.handle is not None and (self.handle.state == "FILLED" or size * self._sign < 0)):
-            if self.handle is not None:
-                self.cancel()
-            return
-        if self.handle is not None and self.handle.state == "REJECTED":  # a jump has passed it, for example
-            self.handle, self.stop = None, float("nan")
-        if self.handle is None:
-            self._sign = 1 if expected > 0 else -1
-        long = self._sign > 0
-        best = ctx.price(self.symbol) if bar is None else (bar.high if long else bar.low)
-        wanted = best * (1 - self._sign * self.ratio)
-        price = ctx.product(self.symbol).round_price(f"{wanted:.12f}", "down" if long else "up")
-        # NaN compares false: the first stop is always placed.
-        if (float(price) - self.stop) * self._sign <= 0:
-            return
-        if bar is not None and size and (ctx.price(self.symbol) - float(price)) * self._sign <= 0:
-            # The close is beyond the stop that the extreme has moved: the venue would refuse it as already reached.
-            self.cancel()
-            ctx.close_position(self.symbol)
-            return
-        if self.handle is not None:
-            ctx.cancel(self.handle)
-        self.stop, trigger = float(price), format(price, "f")
-        close_all = Order(
-            self.symbol,
-            "SELL" if long else "BUY",
-            "0",
-            tif="IOC",
-            reduce_only="SL_FROM_POSITION",
-            trigger_price=trigger,
-        )
-        self.handle = ctx.place(close_all)
-
-    def cancel(self) -> None:
-        """End it, and cancel its order."""
-        self.done = True
-        if self.handle is not None:
-            self._ctx.cancel(self.handle)
 
 
 class Context(ABC):
@@ -171,8 +87,14 @@ class Context(ABC):
         self.records: list[tuple[int, dict[str, float]]] = []
         self.stopped = ""
         self._precomputed: list[Precomputed] = []
-        self._trailing: list[TrailingStop] = []
-        self._groups: list[tuple[OrderHandle, ...]] = []
+        self._clients: list[ClientOrder] = []
+        """Client-side orders. The list is never replaced: the broker of a backtest reads it, too."""
+        self._sender: ClientOrder | None = None
+        """The client-side order that is sending its order."""
+        self._last_client = 0
+        self._groups: list[tuple[OrderHandle | ClientOrder, ...]] = []
+        self._shares: dict[str, tuple[float, int]] = {}
+        """Share and number of the span of the last target of each symbol that is rebalanced once per span."""
         self._longer: dict[tuple[str, int], LongerBars] = {}
 
     def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object) -> OrderHandle:
@@ -241,9 +163,12 @@ class Context(ABC):
     def _place_new(
         self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]
     ) -> OrderHandle:
-        from ..orders import order
-
-        return self.place(order(symbol, side, quantity, price, **options))
+        made = self._made(symbol, side, quantity, price, options)
+        if made.entry.trigger_price is not None and made.entry.reduce_only in (None, "REDUCE_ONLY"):
+            text = f"trigger_price {made.entry.trigger_price}: the venue has no order that opens at a trigger. Use"
+            advice = "ctx.stop_entry or ctx.if_touched, and ctx.stop_loss or ctx.take_profit to close a position"
+            return self._reject(OrderHandle(made), f"{text} {advice}")
+        return self.place(made)
 
     def target(
         self, symbol: str, quantity: Amount, price: Amount | None = None, **options: object
@@ -286,11 +211,34 @@ class Context(ABC):
         missing = whole_steps(quantity, step) - expected
         if not missing:
             return None if expected else self._reject_below_step(symbol, quantity, step)
+        if self._only_shrinks(symbol, missing):
+            options.setdefault("reduce_only", True)
+        else:
+            # Where it is open what is held, no more is sent than would be right either way.
+            other = missing - self._doubtful(symbol)
+            missing = min(missing, max(other, 0)) if missing > 0 else max(missing, min(other, 0))
+            if not missing:
+                return None
         amount = product.quantity_text(abs(missing))
         return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
 
+    def _only_shrinks(self, symbol: str, steps: int) -> bool:
+        """Return whether an order of so many signed steps is sent as one that only reduces."""
+        return False  # nobody else trades on the account of a backtest
+
+    def _doubtful(self, symbol: str) -> int:
+        """Return the signed steps that positions show beyond orders and fills."""
+        return 0
+
     def target_share(
-        self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: object
+        self,
+        symbol: str,
+        share: float,
+        tolerance: float = 0.0,
+        price: Amount | None = None,
+        *,
+        rebalance: str | None = None,
+        **options: object,
     ) -> OrderHandle | None:
         """Adjust a position to a share of equity, at the last price.
 
@@ -306,13 +254,17 @@ class Context(ABC):
             Nothing is sent while the position's share, with `underway`, is within this ratio of `share` (default: 0).
         price : str, int, float or Decimal, optional
             Limit price, USDC (default: none, a market order).
+        rebalance : str, optional
+            Span such as "1D": while the share stays the same, only the first call of each span sends an order (default:
+            each call does).
         **options : object
             Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
 
         Returns
         -------
         OrderHandle or None
-            The order, None within `tolerance`, before the first price, and without equity.
+            The order, None within `tolerance`, within the span of `rebalance`, before the first price, and without
+            equity. It is rejected if the share is less than a step.
 
         Examples
         --------
@@ -324,12 +276,28 @@ class Context(ABC):
         equity, last = self.equity, self.price(symbol)
         if not (equity > 0 and last > 0):
             return None
+        if rebalance is not None:
+            asked = share, self.now // span_ms(rebalance, "rebalance")
+            if self._shares.get(symbol) == asked:
+                return None
+            self._shares[symbol] = asked
         present = (self.position(symbol) + self.underway(symbol)) * last / equity
         if abs(present - share) <= tolerance:
             return None
         # Towards zero, so that a share is never exceeded by rounding.
         quantity = self.product(symbol).round_quantity(f"{abs(share) * equity / last:.12f}", "down")
-        return self.target(symbol, quantity if share >= 0 else -quantity, price, **options)
+        if share and not present and not quantity:
+            return self._reject_below_step(
+                symbol, share * equity / last, float(self.product(symbol).step_size), "a step"
+            )
+        size = quantity if share >= 0 else -quantity
+        if why := self._doubt_of_price(symbol, size):
+            return self._reject_target(symbol, size, f"{quantity:f}", why)
+        return self.target(symbol, size, price, **options)
+
+    def _doubt_of_price(self, symbol: str, size: Decimal) -> str:
+        """Return why nothing may be opened by the last price, "" where nothing speaks against that."""
+        return ""  # the prices of a backtest have one source
 
     def bracket(
         self,
@@ -339,11 +307,13 @@ class Context(ABC):
         take_profit: Amount | Order | None = None,
         stop_loss: Amount | Order | None = None,
         price: Amount | None = None,
+        if_reached: IfReached = "refuse",
         **options: object,
     ) -> OrderHandle:
         """Buy, or sell with a negative quantity, with a take-profit, a stop-loss or both.
 
-        The exits wait until the entry fills and close what it opened. One cancels the other.
+        The exits wait until the entry fills and close what it opened. One cancels the other. The venue refuses the
+        whole bracket if the price has passed one of its triggers, such as after a gap.
 
         Parameters
         ----------
@@ -358,6 +328,10 @@ class Context(ABC):
             Trigger price in USDC, or an order (default: none).
         price : str, int, float or Decimal, optional
             Limit price of the entry, USDC (default: none, a market order).
+        if_reached : {"refuse", "close"}, optional
+            Policy if the price has passed a trigger when an entry at market arrives (default: "refuse", nothing
+            is placed). With "close" the entry and its exits are separate orders, as `stop_loss` and `take_profit` place
+            them for the whole position. Then it is entered and closed at market, as many backtests assume.
         **options : object
             Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
 
@@ -374,22 +348,32 @@ class Context(ABC):
         >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
         [['BUY', 63423.2], ['SELL', 63500.0]]
         """
-        text = str(quantity)
-        side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
-        return self._place_new(symbol, side, size, price, {**options, "tp": take_profit, "sl": stop_loss})
+        side, size = _signed(quantity)
+        exits = {**options, "tp": take_profit, "sl": stop_loss}
+        # The triggers are compared with a limit price, which no gap changes.
+        if _policy(if_reached) == "refuse" or price is not None:
+            return self._place_new(symbol, side, size, price, exits)
+        whole = self._made(symbol, side, size, price, exits)
+        placed = self.place(whole.entry)
+        for leg in whole.legs[1:]:
+            profit = leg.reduce_only == "TP_FROM_POSITION"
+            self._exit(Exit, symbol, trigger=float(leg.trigger_price or 0), profit=profit, if_reached="close")
+        return placed
 
-    def one_cancels_other(self, *orders: OrderHandle) -> tuple[OrderHandle, ...]:
+    def one_cancels_other(self, *orders: OrderHandle | ClientOrder) -> tuple[OrderHandle | ClientOrder, ...]:
         """Cancel the other orders as soon as one of them is filled, even partially.
+
+        A client-side order cancels the others when it sends its order.
 
         Parameters
         ----------
-        *orders : OrderHandle
-            Handles of the orders, at least two.
+        *orders : OrderHandle or ClientOrder
+            The orders, at least two, as the context returned them.
 
         Returns
         -------
-        tuple of OrderHandle
-            The same handles.
+        tuple of OrderHandle or ClientOrder
+            The same orders.
 
         Examples
         --------
@@ -404,28 +388,294 @@ class Context(ABC):
         self._keep()
         return orders
 
-    def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
-        """Protect a position with a stop that follows its best price.
+    def stop_entry(
+        self, symbol: str, quantity: Amount, trigger: Amount, price: Amount | None = None, **options: object
+    ) -> ClientOrder:
+        """Buy when the price has risen to a trigger, or sell, with a negative quantity, when it has fallen to it.
 
-        The stop is an order of the venue. It is placed again at a close that has moved it. A position whose order is
-        underway can be protected, too.
+        The venue has no such order, so the run watches the price (`ctx.price`) and sends the order when it sees the
+        trigger reached: on bars along the path inside each bar, on events and live with each price that it receives.
+        A trigger that is reached already sends it with the next price. The order is not protected while the run is
+        down. After a restart it is watched again.
 
         Parameters
         ----------
         symbol : str
             Product symbol, such as "BTCUSDC".
-        ratio : float
-            Distance from the best price, between 0 and 1 (0.02 is 2 %).
+        quantity : str, int, float or Decimal
+            Base units, negative to sell.
+        trigger : str, int, float or Decimal
+            Price at which it is sent, USDC.
+        price : str, int, float or Decimal, optional
+            Limit price of the order that is sent, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tp` and `sl` for a bracket.
 
         Returns
         -------
-        TrailingStop
-            The stop, with its trigger price and a `cancel` method.
+        ClientOrder
+            The order, with `state`, `filled`, `handle` and `cancel`. A wrong order is rejected immediately.
 
         Raises
         ------
         InputError
-            If `ratio` is not between 0 and 1.
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.waiting() and not ctx.position(bar.symbol):
+        ...         ctx.stop_entry(bar.symbol, "0.1", "64000")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].values.tolist()
+        [['BUY', 64000.0]]
+        """
+        return self._entry(symbol, quantity, price, options, trigger, 1)
+
+    def if_touched(
+        self, symbol: str, quantity: Amount, trigger: Amount, price: Amount | None = None, **options: object
+    ) -> ClientOrder:
+        """Buy when the price has fallen to a trigger, or sell, with a negative quantity, when it has risen to it.
+
+        The run watches the price, as `stop_entry` says.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, negative to sell.
+        trigger : str, int, float or Decimal
+            Price at which it is sent, USDC.
+        price : str, int, float or Decimal, optional
+            Limit price of the order that is sent, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tp` and `sl` for a bracket.
+
+        Returns
+        -------
+        ClientOrder
+            The order, as `stop_entry` returns it.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.waiting() and not ctx.position(bar.symbol):
+        ...         ctx.if_touched(bar.symbol, "0.1", "62000")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].values.tolist()
+        [['BUY', 62000.0]]
+        """
+        return self._entry(symbol, quantity, price, options, trigger, -1)
+
+    def scheduled(
+        self,
+        symbol: str,
+        quantity: Amount,
+        at: str | int | pd.Timestamp,
+        price: Amount | None = None,
+        **options: object,
+    ) -> ClientOrder:
+        """Buy, or sell with a negative quantity, at a time: with the first price or bar that the run sees from then on.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, negative to sell.
+        at : str, int or Timestamp
+            Time at which it is sent, a UTC time or Unix ms.
+        price : str, int, float or Decimal, optional
+            Limit price of the order that is sent, USDC (default: none, a market order).
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        ClientOrder
+            The order, as `stop_entry` returns it.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_start(ctx):
+        ...     ctx.scheduled("BTCUSDC", "0.1", "2025-12-24 08:00")
+        >>> research.backtest({"on_start": on_start}, bars).fills["time"].dt.hour.tolist()
+        [8]
+        """
+        import pandas as pd
+
+        time = pd.Timestamp(at) if isinstance(at, str | pd.Timestamp) else pd.Timestamp(int(at), unit="ms")
+        time = time.tz_localize("UTC") if time.tz is None else time
+        return self._entry(symbol, quantity, price, options, None, 1, at=int(time.timestamp() * 1000))
+
+    def iceberg(self, symbol: str, quantity: Amount, price: Amount, shown: Amount, **options: object) -> ClientOrder:
+        """Buy, or sell with a negative quantity, at a limit price of which the venue sees one part at a time.
+
+        The next part is sent when the one before it is filled, and waits behind the orders that rest at its price.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        quantity : str, int, float or Decimal
+            Base units, negative to sell.
+        price : str, int, float or Decimal
+            Limit price, USDC.
+        shown : str, int, float or Decimal
+            Quantity of a part, base units.
+        **options : object
+            Further arguments of `toolkit.orders.order`, such as `tif` or `reduce_only`.
+
+        Returns
+        -------
+        ClientOrder
+            The order, as `stop_entry` returns it.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_start(ctx):
+        ...     ctx.iceberg("BTCUSDC", "0.1", "62000", shown="0.04")
+        >>> research.backtest({"on_start": on_start}, bars).fills["quantity"].tolist()
+        [0.04, 0.04, 0.02]
+        """
+        side, size = _signed(quantity)
+        made = self._made(symbol, side, size, price, options)
+        text = read_positive(shown, "shown")
+        found = self._client(Iceberg, symbol, legs=made.legs, shown=f"{text:f}", start=False)
+        if not self._refuses(found, made, self._made(symbol, side, found.kept.shown, price, options)):
+            found.start()
+        return found
+
+    def stop_loss(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+        """Protect a position with a stop that stays with it.
+
+        The stop is an order of the venue for the whole position. A position whose order is underway can be protected,
+        too. A stop that the venue has cancelled is placed again with the next bar.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        trigger : str, int, float or Decimal
+            Price that triggers it, USDC.
+        if_reached : {"close", "refuse"}, optional
+            Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
+            the position is closed at market, with "refuse" it is left, as at the venue.
+
+        Returns
+        -------
+        Exit
+            The stop, with `stop`, `handle` and `cancel`.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.position(bar.symbol):
+        ...         ctx.buy(bar.symbol, "0.1")
+        ...         ctx.stop_loss(bar.symbol, "62000")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2], ['SELL', 62000.0]]
+        """
+        return self._exit(Exit, symbol, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
+
+    def take_profit(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+        """Close a position with a profit at a price, as `stop_loss` does with a loss.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        trigger : str, int, float or Decimal
+            Price that triggers it, USDC.
+        if_reached : {"close", "refuse"}, optional
+            Policy if the price has passed the trigger, see `stop_loss` (default: "close").
+
+        Returns
+        -------
+        Exit
+            The take-profit, with `stop`, `handle` and `cancel`.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.position(bar.symbol):
+        ...         ctx.buy(bar.symbol, "0.1")
+        ...         ctx.take_profit(bar.symbol, "64000")
+        >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
+        [['BUY', 63423.2], ['SELL', 64000.0]]
+        """
+        found = float(read_positive(trigger, "trigger"))
+        return self._exit(Exit, symbol, trigger=found, profit=True, if_reached=if_reached)
+
+    def trailing_stop(
+        self,
+        symbol: str,
+        ratio: float | None = None,
+        *,
+        amount: float | None = None,
+        atr: float | None = None,
+        window: int = 14,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> TrailingStop:
+        """Protect a position with a stop that follows its best price.
+
+        The stop is an order of the venue, which is amended at a close that has moved it, and never cancelled before
+        another one is there. It never moves back. A position whose order is underway can be protected, too. Give one of
+        `ratio`, `amount` and `atr`.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        ratio : float, optional
+            Distance from the best price, between 0 and 1 (0.02 is 2 %) (default: none).
+        amount : float, optional
+            Distance from the best price, USDC (default: none).
+        atr : float, optional
+            Distance from the best price in average true ranges. The first stop is placed once there are `window` bars
+            (default: none).
+        window : int, optional
+            Bars of the average true range (default: 14).
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it protects in hedge mode (default: the only one that is open).
+        if_reached : {"close", "refuse"}, optional
+            Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
+            the position is closed at market, with "refuse" the present stop is left, as at the venue.
+
+        Returns
+        -------
+        TrailingStop
+            The stop, with its trigger price `stop` and a `cancel` method.
+
+        Raises
+        ------
+        InputError
+            If an argument breaks a rule.
 
         Examples
         --------
@@ -436,64 +686,175 @@ class Context(ABC):
         >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
         [['BUY', 63423.2], ['SELL', 64388.0]]
         """
-        if not 0 < ratio < 1:
-            raise InputError(f"ratio is {ratio}, but must be between 0 and 1", field="ratio", value=ratio)
-        stop = TrailingStop(self, symbol, ratio)
-        stop.update()
-        self._trailing.append(stop)
-        self._keep()
-        return stop
+        named = {"ratio": ratio, "amount": amount, "atr": atr}
+        given = [(name, float(value)) for name, value in named.items() if value is not None]
+        [(unit, distance), *more] = given or [("ratio", nan)]
+        if more or not 0 < distance < (1 if unit == "ratio" else inf):
+            rule = "between 0 and 1" if unit == "ratio" else "above 0"
+            text = f"{unit} is {distance}, but must be {rule}. Give one of ratio, amount and atr, such as ratio=0.02"
+            raise InputError(text, field=unit, rule=rule, value=str(distance))
+        settings = {"distance": distance, "unit": unit, "window": window, "if_reached": if_reached}
+        return self._exit(TrailingStop, symbol, leg, **settings)
 
-    def _keep(self) -> None:  # noqa: B027 - nothing to do in a backtest
-        """Note what changed in timers, groups and trailing stops. Only a run with a name does so."""
+    def waiting(self, symbol: str | None = None) -> list[ClientOrder]:
+        """Return the client-side orders that have not ended: entries that wait, icebergs, exits.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            Product symbol (default: all products of the run).
+
+        Returns
+        -------
+        list of ClientOrder
+            Oldest first.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     if not ctx.waiting():
+        ...         ctx.stop_entry(bar.symbol, "0.1", "90000")
+        ...     ctx.record(waiting=len(ctx.waiting()))
+        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
+        {'waiting': 1}
+        """
+        return [order for order in self._clients if not order.done and symbol in (None, order.symbol)]
+
+    def _made(
+        self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: Mapping[str, Any]
+    ) -> Order | Bracket:
+        from ..orders import order
+
+        return order(symbol, side, quantity, price, **options)
+
+    def _entry(
+        self,
+        symbol: str,
+        quantity: Amount,
+        price: Amount | None,
+        options: Mapping[str, Any],
+        trigger: Amount | None,
+        way: int,
+        at: int = 0,
+    ) -> ClientOrder:
+        side, size = _signed(quantity)
+        made = self._made(symbol, side, size, price, options)
+        level = 0.0 if trigger is None else float(read_positive(trigger, "trigger"))
+        sign = way if side == "BUY" else -way
+        found = self._client(Entry, symbol, legs=made.legs, trigger=level, sign=sign, at=at, start=False)
+        self._refuses(found, made)
+        return found
+
+    def _refuses(self, found: ClientOrder, *orders: Order | Bracket) -> bool:
+        """Reject a client-side order immediately if one of its orders breaks a rule of the product."""
+        product = self.product(found.symbol)
+        for made in orders:
+            # Triggers are compared with the price of the time at which it is sent.
+            if failures := [failure for failure in made.failures(product) if failure.rule != "trigger met"]:
+                found.handle = self._reject(OrderHandle(made), failures[0].message)
+                found.cancel(failures[0].message)
+                return True
+        return False
+
+    def _exit(self, kind: type[AnyExit], symbol: str, leg: str | None = None, **settings: Any) -> AnyExit:
+        _policy(settings["if_reached"])
+        long, short = self.legs(symbol)
+        if self._is_hedged(symbol) and leg is None and long and short:
+            text = f"{symbol} has two legs. Give leg='LONG' or leg='SHORT'"
+            raise InputError(text, field="leg", rule="one leg", value=None, nearest=("LONG", "SHORT"))
+        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", -1 if short and not long else 1)
+        return self._client(kind, symbol, sign=sign, **settings)
+
+    def _client(self, kind: type[AnyClient], symbol: str, *, start: bool = True, **state: Any) -> AnyClient:
+        symbol = symbol if symbol in self.symbols else self.product(symbol).symbol
+        self._last_client -= 1
+        found = kind(self, KeptOrder(kind.__name__, symbol, self._last_client, **state))
+        self._clients.append(found)
+        if start:
+            found.start()
+        self._keep()
+        return found
+
+    @abstractmethod
+    def _note(self, kind: str, symbol: str, text: str) -> None:
+        """Add a row to `Results.events`."""
+
+    def _keep(self) -> None:  # noqa: B027 - nothing to do in a backtest on events
+        """Note what changed in timers, groups and client-side orders. Only a run with a name does so."""
 
     def _kept(self, day: tuple[int, float]) -> Kept:
-        groups = tuple(tuple(placed.cl_ord_id for placed in group) for group in self._groups)
-        trailing = tuple((stop.symbol, stop.ratio, stop._sign) for stop in self._trailing if not stop.done)
-        return Kept(self.timer_ms, groups, trailing, day)
+        groups = tuple(
+            tuple(one.kept.number if isinstance(one, ClientOrder) else one.cl_ord_id for one in group)
+            for group in self._groups
+        )
+        return Kept(self.timer_ms, groups, tuple(order.kept for order in self._clients if not order.done), day)
 
     def _take_up(self, kept: Kept, handles: Mapping[int, OrderHandle]) -> None:
-        """Continue with what a run has kept. The stop of a position is an order at the venue, or is placed again."""
+        """Continue with what a run has kept. The order of an exit is at the venue, or is placed again."""
         self.timer_ms = kept.timer_ms or self.timer_ms
-        self._groups = [tuple(handles[number] for number in group if number in handles) for group in kept.groups]
-        for symbol, ratio, sign in kept.trailing:
-            stop = TrailingStop(self, symbol, ratio)
-            stop._sign = sign
-            for placed in handles.values():
-                order = placed.order
-                whole = order.reduce_only == "SL_FROM_POSITION" and float(order.quantity) == 0
-                if order.symbol == symbol and whole and not placed.done:
-                    stop.handle, stop.stop = placed, float(order.trigger_price or "nan")
-            self._trailing.append(stop)
+        for state in kept.orders:
+            order = KINDS[state.kind](self, state)
+            self._clients.append(order)
+            order.take_up(handles)
+            self._last_client = min(self._last_client, state.number)
+        known: dict[int, OrderHandle | ClientOrder] = {order.kept.number: order for order in self._clients}
+        known |= handles
+        self._groups = [tuple(known[number] for number in group if number in known) for group in kept.groups]
+
+    def _watch(self, symbol: str, price: float) -> None:
+        """Show a price to the client-side orders of its product."""
+        for order in list(self._clients):
+            if order.symbol == symbol and not order.done:
+                order.watch(price)
+        if self._groups:
+            self._follow_fills()  # one that has sent its order cancels the others before they see another price
 
     def _follow_bar(self, bar: Bar) -> None:
-        """Move the trailing stops of a bar that has closed, before the strategy sees it."""
-        for stop in self._trailing:
-            if stop.symbol == bar.symbol and not stop.done:
-                stop.update(bar)
-        self._trailing = [stop for stop in self._trailing if not stop.done]
+        """Show a bar that has closed to the client-side orders of its product, before the strategy sees it."""
+        for order in list(self._clients):
+            if order.symbol == bar.symbol and not order.done:
+                order.follow(bar)
+        self._clients[:] = [order for order in self._clients if not order.over]
+
+    def _refused(self, placed: OrderHandle, reason: str) -> bool:
+        """Return whether a client-side order deals with a refusal, so that the strategy need not know of it."""
+        if self._sender is not None:
+            return self._sender.refused(None, reason)
+        owner = next((order for order in self._clients if order.owns(placed)), None)
+        return owner is not None and owner.refused(placed, reason)
+
+    def _cancel_waiting(self, symbol: str | None) -> None:
+        for order in self.waiting(symbol):
+            order.cancel("cancelled by its owner (all)")
 
     def _follow_fills(self) -> None:
-        """Cancel the rest of each group of which one order was filled. Keep the groups that still wait."""
+        """Show the venue's answers to the client-side orders. Cancel the rest of each group of which one was filled."""
+        for order in list(self._clients):
+            if not order.done:
+                order.settle()
         for group in list(self._groups):
-            filled = any(placed.filled for placed in group)
-            if filled or all(placed.done for placed in group):
+            filled = any(one.acted for one in group)
+            if filled or all(one.done for one in group):
                 self._groups.remove(group)
-            for placed in group if filled else ():
-                if not placed.filled and not placed.done:
-                    self.cancel(placed)
+            for one in group if filled else ():
+                if not one.acted and not one.done:
+                    one.cancel() if isinstance(one, ClientOrder) else self.cancel(one)
 
-    def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
+    def _reject_below_step(
+        self, symbol: str, quantity: Amount, step: float, least: str = "half a step"
+    ) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps, None for a target of 0."""
         size = float(quantity)
-        if not size:
+        if abs(size) < 5e-9:  # nothing, also as the text of an order
             return None
+        text = f"{abs(size):.8f}".rstrip("0")
+        reason = f"a target of {text} {symbol} is less than {least} of {step:g}. The smallest is {step:g}"
+        return self._reject_target(symbol, size, text, reason)
+
+    def _reject_target(self, symbol: str, size: float | Decimal, text: str, reason: str) -> OrderHandle:
         from ..orders import Order
 
-        text = f"{abs(size):.8f}".rstrip("0")
-        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"))
-        reason = f"a target of {text} {symbol} is less than half a step of {step:g}. The smallest is {step:g}"
-        return self._reject(placed, reason)
+        return self._reject(OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC")), reason)
 
     @abstractmethod
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
@@ -575,7 +936,7 @@ class Context(ABC):
 
     @abstractmethod
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Cancel all open orders, untriggered ones too.
+        """Cancel all open orders, untriggered ones too, and end the client-side ones.
 
         Parameters
         ----------
@@ -800,12 +1161,17 @@ class Context(ABC):
         FundingRates
             The rate that was settled last, the predicted one, and when it is settled.
 
+        Raises
+        ------
+        InputError
+            In a backtest without rates: with funding="interest", the default, or None.
+
         Examples
         --------
         >>> def on_bar(ctx, bar):
         ...     ctx.record(predicted=ctx.funding(bar.symbol).predicted)
-        >>> research.backtest(on_bar, bars).records.iloc[-1].to_dict()
-        {'predicted': 5e-05}
+        >>> research.backtest(on_bar, bars, funding=0.0001).records.iloc[-1].to_dict()
+        {'predicted': 0.0001}
         """
 
     @property
@@ -1030,6 +1396,19 @@ class Context(ABC):
         88
         """
         self.stopped = reason
+
+
+def _signed(quantity: Amount) -> tuple[str, str]:
+    """Return side and size of a signed quantity."""
+    text = str(quantity)
+    return ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
+
+
+def _policy(if_reached: str) -> str:
+    if if_reached not in get_args(IfReached):
+        text = f"if_reached is {if_reached!r}, not 'close' or 'refuse'"
+        raise InputError(text, field="if_reached", value=if_reached, nearest=get_args(IfReached))
+    return if_reached
 
 
 def whole_steps(quantity: Amount, step: float) -> int:

@@ -14,8 +14,19 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from numbers import Integral
+
+from ..errors import InputError
 
 NAN = float("nan")
+
+
+def _at_least(least: int, window: object, name: str) -> int:
+    """Return a window, or raise InputError: a shorter one would average nothing."""
+    if isinstance(window, bool) or not isinstance(window, Integral) or int(window) < least:
+        text = f"the window of {name} is {window!r}, but must be a whole number of at least {least}"
+        raise InputError(text, field="window", rule=f"at least {least}", value=str(window))
+    return int(window)
 
 
 class SMA:
@@ -32,7 +43,7 @@ class SMA:
     __slots__ = ("_oldest", "_sum", "_values", "value", "window")
 
     def __init__(self, window: int) -> None:
-        self.window = window
+        self.window = _at_least(1, window, type(self).__name__)
         self.value = NAN
         self._values = [NAN] * window
         self._sum = NAN
@@ -71,7 +82,7 @@ class EMA:
     __slots__ = ("_alpha", "_count", "_mean", "value", "window")
 
     def __init__(self, window: int) -> None:
-        self.window = window
+        self.window = _at_least(1, window, type(self).__name__)
         self.value = NAN
         self._alpha = 2 / (window + 1)
         self._mean = NAN
@@ -105,7 +116,7 @@ class StdDev:
     __slots__ = ("_values", "value", "window")
 
     def __init__(self, window: int) -> None:
-        self.window = window
+        self.window = _at_least(2, window, type(self).__name__)
         self.value = NAN
         self._values: deque[float] = deque(maxlen=window)
 
@@ -121,7 +132,7 @@ class StdDev:
             return self.value
         values = self._values
         values.append(x)
-        if len(values) == self.window and self.window > 1:
+        if len(values) == self.window:
             mean = math.fsum(values) / self.window
             self.value = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (self.window - 1))
         return self.value
@@ -139,7 +150,7 @@ class Highest:
     __slots__ = ("_best", "_count", "_sign", "value", "window")
 
     def __init__(self, window: int, *, _sign: int = 1) -> None:
-        self.window = window
+        self.window = _at_least(1, window, type(self).__name__)
         self.value = NAN
         self._sign = _sign
         self._count = 0
@@ -193,14 +204,14 @@ class ATR:
     __slots__ = ("_close", "_count", "_mean", "value", "window")
 
     def __init__(self, window: int = 14) -> None:
-        self.window = window
+        self.window = _at_least(1, window, type(self).__name__)
         self.value = NAN
         self._close = NAN
         self._mean = 0.0
         self._count = 0
 
     def update(self, high: float, low: float, close: float) -> float:
-        """Take the next bar and return the range.
+        """Take the next bar and return the range. A bar with a NaN is skipped.
 
         Parameters
         ----------
@@ -211,6 +222,8 @@ class ATR:
         close : float
             Last price of the bar, USDC.
         """
+        if high + low + close != high + low + close:
+            return self.value
         previous = close if math.isnan(self._close) else self._close
         true_range = max(high, previous) - min(low, previous)
         self._close = close
@@ -232,7 +245,7 @@ class RSI:
     __slots__ = ("_count", "_down", "_previous", "_up", "value", "window")
 
     def __init__(self, window: int = 14) -> None:
-        self.window = window
+        self.window = _at_least(1, window, type(self).__name__)
         self.value = NAN
         self._previous = NAN
         self._up = 0.0
@@ -295,3 +308,237 @@ class Cross:
             self._side = side
         self.value = crossed
         return crossed
+
+
+class Bollinger:
+    """Bollinger bands: the mean of the last values, and `width` population standard deviations (n) above and below it.
+
+    Parameters
+    ----------
+    window : int, optional
+        Number of values, 2 or more (default: 20).
+    width : float, optional
+        Number of standard deviations (default: 2).
+
+    Attributes
+    ----------
+    value : float
+        The mean.
+    upper : float
+        The upper band.
+    lower : float
+        The lower band.
+    """
+
+    __slots__ = ("_deviation", "_mean", "_scale", "lower", "upper", "value")
+
+    def __init__(self, window: int = 20, width: float = 2.0) -> None:
+        self._deviation, self._mean = StdDev(window), SMA(window)
+        self._scale = width * math.sqrt((window - 1) / window)
+        self.value = self.upper = self.lower = NAN
+
+    def update(self, x: float) -> float:
+        """Take the next value and return the mean.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
+        self.value, apart = self._mean.update(x), self._scale * self._deviation.update(x)
+        self.upper, self.lower = self.value + apart, self.value - apart
+        return self.value
+
+
+class MACD:
+    """Moving average convergence divergence: EMA(fast) − EMA(slow), and its own EMA as signal. See `EMA` for the seed.
+
+    Parameters
+    ----------
+    fast : int, optional
+        Window of the fast average (default: 12).
+    slow : int, optional
+        Window of the slow average (default: 26).
+    signal : int, optional
+        Window of the signal (default: 9).
+
+    Attributes
+    ----------
+    value : float
+        Difference of the averages.
+    signal : float
+        EMA of `value`.
+    histogram : float
+        `value` − `signal`.
+    """
+
+    __slots__ = ("_fast", "_signal", "_slow", "histogram", "signal", "value")
+
+    def __init__(self, fast: int = 12, slow: int = 26, signal: int = 9) -> None:
+        self._fast, self._slow, self._signal = EMA(fast), EMA(slow), EMA(signal)
+        self.value = self.signal = self.histogram = NAN
+
+    def update(self, x: float) -> float:
+        """Take the next value and return the difference of the averages.
+
+        Parameters
+        ----------
+        x : float
+            Next value. NaN is skipped.
+        """
+        if x == x:
+            self.value = self._fast.update(x) - self._slow.update(x)
+            self.signal = self._signal.update(self.value)
+            self.histogram = self.value - self.signal
+        return self.value
+
+
+class Stochastic:
+    """Stochastic oscillator (Lane): %K = 100 · (close − lowest) / (highest − lowest), smoothed, and its mean %D.
+
+    Parameters
+    ----------
+    window : int, optional
+        Bars of highest and lowest (default: 14).
+    smooth : int, optional
+        Values of %K that are averaged. 1 is the fast oscillator (default: 3).
+    mean : int, optional
+        Values of %K in %D (default: 3).
+
+    Attributes
+    ----------
+    value : float
+        %K, from 0 to 100. A window without a range skips its bar.
+    signal : float
+        %D.
+    """
+
+    __slots__ = ("_high", "_low", "_mean", "_smooth", "signal", "value")
+
+    def __init__(self, window: int = 14, smooth: int = 3, mean: int = 3) -> None:
+        self._high, self._low, self._smooth, self._mean = Highest(window), Lowest(window), SMA(smooth), SMA(mean)
+        self.value = self.signal = NAN
+
+    def update(self, high: float, low: float, close: float) -> float:
+        """Take the next bar and return %K. A bar with a NaN is skipped.
+
+        Parameters
+        ----------
+        high : float
+            Highest price of the bar, USDC.
+        low : float
+            Lowest price of the bar, USDC.
+        close : float
+            Last price of the bar, USDC.
+        """
+        if high + low + close == high + low + close:
+            lowest, highest = self._low.update(low), self._high.update(high)
+            if highest > lowest:
+                self.value = self._smooth.update(100 * (close - lowest) / (highest - lowest))
+                self.signal = self._mean.update(self.value)
+        return self.value
+
+
+class ADX:
+    """Average directional index (Wilder): the mean of 100 · abs(+DI − −DI) / (+DI + −DI).
+
+    Directional movements and true ranges are averaged as in `ATR`: the mean of the first ones, then a ← a + (x − a) /
+    window.
+
+    Parameters
+    ----------
+    window : int, optional
+        Number of bars that are averaged, 1 or more (default: 14).
+
+    Attributes
+    ----------
+    value : float
+        The index, from 0 to 100.
+    plus : float
+        +DI, from 0 to 100.
+    minus : float
+        −DI, from 0 to 100.
+    """
+
+    __slots__ = ("_count", "_dx", "_last", "_means", "minus", "plus", "value", "window")
+
+    def __init__(self, window: int = 14) -> None:
+        self.window = _at_least(1, window, type(self).__name__)
+        self.value = self.plus = self.minus = NAN
+        self._last = (NAN, NAN, NAN)
+        self._means = (0.0, 0.0, 0.0)
+        self._dx = 0.0
+        self._count = 0
+
+    def update(self, high: float, low: float, close: float) -> float:
+        """Take the next bar and return the index. A bar with a NaN is skipped.
+
+        Parameters
+        ----------
+        high : float
+            Highest price of the bar, USDC.
+        low : float
+            Lowest price of the bar, USDC.
+        close : float
+            Last price of the bar, USDC.
+        """
+        if high + low + close != high + low + close:
+            return self.value
+        (before_high, before_low, before), self._last = self._last, (high, low, close)
+        if before != before:
+            return self.value
+        up, down = high - before_high, before_low - low
+        moved = (
+            up if up > max(down, 0) else 0.0,
+            down if down > max(up, 0) else 0.0,
+            max(high, before) - min(low, before),
+        )
+        self._count += 1
+        weight = min(self._count, self.window)
+        plus, minus, span = self._means = tuple(a + (x - a) / weight for a, x in zip(self._means, moved, strict=True))  # type: ignore[assignment]
+        if self._count >= self.window and span:
+            self.plus, self.minus = 100 * plus / span, 100 * minus / span
+            index = 100 * abs(plus - minus) / (plus + minus) if plus + minus else 0.0
+            filled = self._count - self.window + 1
+            self._dx += (index - self._dx) / min(filled, self.window)
+            self.value = self._dx if filled >= self.window else NAN
+        return self.value
+
+
+class VWAP:
+    """Volume-weighted average price: Σ price · volume / Σ volume, since the beginning of each span of time.
+
+    Parameters
+    ----------
+    span_ms : int, optional
+        Length of a span, ms. Spans begin at multiples of it since 1970 (UTC). 0 is a single one (default: a day).
+    """
+
+    __slots__ = ("_span", "_value", "_volume", "span_ms", "value")
+
+    def __init__(self, span_ms: int = 86_400_000) -> None:
+        self.span_ms = span_ms
+        self.value = NAN
+        self._value = self._volume = 0.0
+        self._span = 0
+
+    def update(self, price: float, volume: float, time: int = 0) -> float:
+        """Take the next trade or bar and return the average. One with a NaN is skipped.
+
+        Parameters
+        ----------
+        price : float
+            Price of the trade, of a bar mostly (high + low + close) / 3, USDC.
+        volume : float
+            Traded quantity, base units.
+        time : int, optional
+            Unix ms (default: 0, which begins no span).
+        """
+        if price + volume == price + volume:
+            span = time // self.span_ms if self.span_ms else 0
+            if span != self._span:
+                self._span, self._value, self._volume = span, 0.0, 0.0
+            self._value += price * volume
+            self._volume += volume
+            self.value = self._value / self._volume if self._volume else self.value
+        return self.value

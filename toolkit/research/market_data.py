@@ -442,12 +442,16 @@ class Precomputed:
         Raises
         ------
         InputError
-            If the values over the first two thirds alone are others: the function looks ahead.
+            If the values over fewer bars are others: the function looks ahead.
         """
         import numpy as np
 
-        ahead, known = (self.values(BarHistory(self.symbol, part)) for part in (bars, bars[: len(bars) * 2 // 3]))
-        for values, first in zip(ahead, known, strict=True):
+        ahead = self.values(BarHistory(self.symbol, bars))
+        # Of two neighbouring lengths at most one ends with a longer bar, whatever its length: a function that gives the
+        # close of an hour to all its minutes shows at the other one.
+        cuts = sorted({max(len(bars) * part // 15 + more, 1) for part in (10, 12) for more in (0, 1)} - {len(bars)})
+        shorter = [self.values(BarHistory(self.symbol, bars[:cut])) for cut in cuts]
+        for values, first in [pair for known in shorter for pair in zip(ahead, known, strict=True)]:
             if not np.allclose(values[: len(first)], first, rtol=1e-6, atol=1e-9, equal_nan=True):
                 name = getattr(self.function, "__name__", "the function")
                 text = (

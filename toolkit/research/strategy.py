@@ -321,6 +321,27 @@ class Strategy:
         margin: the order needs initial margin 3266290 USDC ...
         """
 
+    def on_cancel(self, ctx: Context, placed: OrderHandle) -> None:
+        """Called when an order was cancelled, or the rest of it: by the strategy, by another order or by the venue.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run, through which the strategy reads and acts.
+        placed : OrderHandle
+            The order. `placed.reason` says why it was cancelled.
+
+        Examples
+        --------
+        >>> def on_bar(ctx, bar):
+        ...     ctx.buy(bar.symbol, "0.01", bar.close * 0.9 // 1, tif="IOC")
+        >>> def on_cancel(ctx, placed):
+        ...     print(placed.reason)
+        ...     ctx.stop()
+        >>> _ = research.backtest({"on_bar": on_bar, "on_cancel": on_cancel}, bars)
+        nothing more to take at the limit of 56999 or better
+        """
+
     def on_funding(self, ctx: Context, payment: FundingFee) -> None:
         """Called when funding was settled on a position.
 
@@ -361,7 +382,8 @@ class Strategy:
 
 
 CALLBACKS = (
-    "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_funding", "on_stop",
+    "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_cancel",
+    "on_funding", "on_stop",
 )  # fmt: skip
 
 
@@ -420,6 +442,10 @@ def as_strategy(given: StrategyLike) -> Strategy:
     if isinstance(given, type):
         given = given()
     if isinstance(given, Strategy):
+        foreign = next((name for name in FOREIGN if hasattr(given, name)), None)
+        if foreign and not any(overrides(given, name) for name in CALLBACKS[1:]):
+            text = f"{type(given).__name__} has {foreign}(), which is never called here"
+            raise InputError(f"{text}. A strategy acts in {FOREIGN[foreign]}", field="strategy", rule="a callback")
         plain = all(type(value) in PLAIN for value in vars(given).values()) and not hasattr(given, "__deepcopy__")
         return _copy_class_state(copy.copy(given) if plain else copy.deepcopy(given))
     if isinstance(given, Mapping):
@@ -430,6 +456,14 @@ def as_strategy(given: StrategyLike) -> Strategy:
         f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}",
         field="strategy",
     )
+
+
+FOREIGN = {
+    "next": "on_bar(ctx, bar)", "on_tick": "on_trade(ctx, trade) or on_book(ctx, book)",
+    "handle_data": "on_bars(ctx, bars)", "on_data": "on_bar(ctx, bar)",
+    "populate_entry_trend": "on_bar(ctx, bar)", "on_quote_tick": "on_book(ctx, book)",
+}  # fmt: skip
+"""Callbacks of other libraries → those of a Strategy."""
 
 
 def _copy_class_state(strategy: Strategy) -> Strategy:

@@ -107,7 +107,7 @@ class FileKind:
         """
         return self.error(path, f"it is damaged: {why}")
 
-    def check(self, path: object, raw: bytes, identity: str | None = None) -> Header:
+    def check(self, path: object, raw: bytes, identity: str | None = None, *, whole: bool | None = None) -> Header:
         """Return the header of a file after checking its seal, format, version and identity.
 
         Parameters
@@ -118,6 +118,8 @@ class FileKind:
             Bytes of the file.
         identity : str, optional
             Identity that the file must have (default: any).
+        whole : bool, optional
+            Whether the seal matches, where `raw` is only the end of the file (default: it is checked).
 
         Raises
         ------
@@ -127,7 +129,7 @@ class FileKind:
         header = header_in(raw)
         if header is None:
             raise self.error(path, "it has no header: it is damaged, or another program wrote it")
-        if not is_whole(raw):
+        if not (is_whole(raw) if whole is None else whole):
             raise self.damaged(path, "its seal does not match its content")
         if header.format != self.format:
             raise self.error(path, f"it is a file of another kind, {header.format}", "choose another file")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import SEEK_END
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..extras import need
-from .seals import FileKind, Header, header_in, sealed
+from .seals import DIGITS, MARK, FileKind, Header, checksum, header_in, sealed
 from .writing import write_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+END = 1 << 22
+"""Bytes of a part, and of the end of a file, in which its header is."""
 KEY = b"toolkit"
 """Key of the header in the file's metadata."""
 
@@ -102,3 +106,50 @@ def read_table(
         return pq.read_table(pa.BufferReader(raw), partitioning=None, **checked, **options), header
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise kind.damaged(path, error) from None
+
+
+def open_table(path: Path, kind: FileKind) -> Any:
+    """Return a file of pyarrow whose row groups can be read one by one, of another program as well.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    kind : FileKind
+        Kind of the file.
+
+    Raises
+    ------
+    StoredFileError
+        For a file that is damaged, of another kind or version.
+    """
+    need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    end, whole = _end_of_file(path)
+    if header_in(end) is not None:
+        kind.check(path, end, whole=whole)
+    try:
+        # By default the bytes of all row groups are read in advance.
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise kind.damaged(path, error) from None
+
+
+def _end_of_file(path: Path) -> tuple[bytes, bool]:
+    """Return the end of a file, with its header if it has one, and whether its bytes are those that were sealed.
+
+    The file is read in parts, so that one of any length needs the memory of one.
+    """
+    with path.open("rb") as file:
+        begin = max(0, file.seek(0, SEEK_END) - END)
+        file.seek(begin)
+        end = file.read()
+        at = end.rfind(MARK) + len(MARK)
+        if at < len(MARK):
+            return end, False
+        file.seek(0)
+        before = (file.read(min(END, begin - done)) for done in range(0, begin, END))
+        seal = checksum(chain(before, (end[:at], b"0" * DIGITS, end[at + DIGITS :])))
+        return end, end[at : at + DIGITS] == seal.hex()[:DIGITS].encode()

@@ -29,6 +29,7 @@ from .lab.player import Player
 from .lab.sigint import defer_sigint
 from .lab.ticker import STEP_SECONDS, TICK_MS, Alarms, Steps, Ticker
 from .risk.witness import watched
+from .trouble import ActiveTrouble
 
 if TYPE_CHECKING:
     from .feed.hub import Hub
@@ -78,6 +79,7 @@ class VenueHost:
     ) -> None:
         self.clock = clock
         self.player = player
+        self.genesis = genesis
         self.idle = idle
         # Reentrant, because a holder that reads several things calls methods that take the lock too.
         self.lock = threading.RLock()
@@ -96,7 +98,8 @@ class VenueHost:
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
         self.faults = Faults(self)
-        self.gateway = Gateway(self, self.faults.requests)
+        self.trouble = ActiveTrouble(self)
+        self.gateway = Gateway(self, self.faults.requests, self.trouble)
         self.record: Callable[[Command], None] | None = None
         """Called with every command except the passing of time, under the lock, before the command is applied."""
         self._hub: Hub | None = None
@@ -111,6 +114,11 @@ class VenueHost:
             # Old entries are checked while the venue runs, so that a large journal starts quickly.
             check = threading.Thread(target=journal.check_behind, args=(self.lock, REST_SECONDS), daemon=True)
             check.start()
+
+    @property
+    def replay(self) -> Callable[[Core, Command], None]:
+        """Function that applies a command to a copy of the core, after the time that passed before it."""
+        return apply
 
     @property
     def instance(self) -> str:
@@ -243,6 +251,8 @@ class VenueHost:
         deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
         while core.state.time < now and (deadline is None or time.monotonic() < deadline):
             self._advance_to(min(now, core.state.time + SLICE_MS))
+            if self.journal is not None:
+                self.journal.pass_time(core)
         if self.player is not None:
             self._advance_to(core.state.time)  # what a recording begins with happens at the first instant
         return core.state.time
@@ -253,7 +263,9 @@ class VenueHost:
         # again.
         while player is not None and player.next_ms <= target:
             with defer_sigint():
-                core.apply(player.take())
+                recorded = player.take()
+                self.trouble.noted((recorded,))
+                core.apply(recorded)
                 self._publish()
         while core.state.time < target:
             with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
@@ -285,6 +297,7 @@ class VenueHost:
     def _deliver(self) -> None:
         """Run the in-process readers of the feed. Outside the lock, because they may send commands themselves."""
         if self._hub is not None:
+            self.trouble.release()
             self._hub.deliver()
 
     def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
@@ -409,6 +422,7 @@ class VenueHost:
         if self.journal is not None:
             self.journal.keep_dump(self.core)  # before `append`: the dump is the state after the entries so far
             self.journal.append(commands)
+        self.trouble.noted(commands)  # last: a command that could not be written is not applied
 
     @property
     def feed(self) -> Hub:
@@ -417,7 +431,7 @@ class VenueHost:
             if self._hub is None:
                 from .feed.hub import Hub
 
-                self._hub = Hub(self, self.faults.feed)
+                self._hub = Hub(self, self.faults.feed, self.trouble)
                 # From now on. What happened before is in the first snapshots.
                 self.core.record_events(True)
             return self._hub
@@ -560,6 +574,7 @@ class VenueHost:
                 # The recording continues from the restored time, and not from where it was.
                 self.player.seek(core.state.time)
             self.clock.set(self.core.state.time)
+            self.trouble.restored()
             if self._hub is not None:
                 # Last, because the feed reads the new state.
                 self._hub.resync()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..errors import InputError, require
+from ..errors import InputError, warn
 from ..guards import no_keys
 from ..numerals import Span, milliseconds, moment
 from ..progress import advance_bar
@@ -27,8 +27,9 @@ from .lab.control import Controls, ExactAmount, funding
 from .lab.journal import open_or_create
 from .lab.journal_file import Sync
 from .lab.player import Player, Replayable
-from .model.genesis import Genesis
+from .model.genesis import Genesis, check_seed
 from .model.market import Market, saved
+from .trouble import Trouble, Troubles, read
 
 if TYPE_CHECKING:
     from .api.in_process import VenueTransport
@@ -43,8 +44,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     Parameters
     ----------
-    seed : int, optional
-        Seed of all chance. The same seed, commands and times give the same venue (default: 7).
+    seed : int or str, optional
+        Seed of all chance. The same seed, commands and times give the same venue, so a number lets others compute its
+        future. A text of 32 hexadecimal digits, as `served.boundary.new_seed` returns, is a secret that the market does
+        not reveal (default: 7).
     clock : {"real", "manual"} or Clock, optional
         "manual" starts 2026-01-01T00:00:00Z and moves only by `advance` (default: "real").
     start : str, int, datetime or None, optional
@@ -78,11 +81,14 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     replay : Events, mapping of str to Events, or None, optional
         Recording that is the market, `toolkit.research.data.Events`, or symbol → Events (default: none). Its levels are
         everyone's counterparties. Its trades, candles and marks are repeated as recorded. The clock starts with it.
+    trouble : Trouble, Phase, str, Path, mapping, sequence or None, optional
+        What goes wrong at the venue: a `toolkit.venue.trouble.Trouble`, one or several of its kinds, or a TOML file
+        (default: nothing). `control.set_trouble` changes it later.
 
     Attributes
     ----------
     control : Controls
-        Interventions: prices, liquidity, funds, faults.
+        Interventions: prices, liquidity, funds, faults, troubles.
     host : VenueHost
         The machinery that runs the core, for programs that read or drive the state itself.
 
@@ -109,7 +115,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def __init__(
         self,
         *,
-        seed: int = 7,
+        seed: int | str = 7,
         clock: str | Clock = "real",
         start: str | int | datetime | None = None,
         speed: float = 1.0,
@@ -124,7 +130,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         recover: bool = False,
         idle: Idle = "simulate",
         replay: Replayable | None = None,
+        trouble: Troubles | None = None,
     ) -> None:
+        given = Trouble() if trouble is None else read(trouble)  # before a journal is opened
         player = None
         if replay is not None:
             if journal is not None:
@@ -132,7 +140,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 raise InputError(text, field="journal", rule="no replay")
             player = Player(replay, (config or Genesis()).products)
             market, start = False, player.start_ms if start is None else start
-        require(seed, int, "seed", "a whole number")
+        seed = check_seed(seed)
         begin = start if start is None or isinstance(start, int) else moment(start, "start")
         begin = config.time if config else begin
         clock = clock_named(clock, begin, speed)  # the state begins at `begin`, which a fast clock soon leaves
@@ -151,6 +159,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         opened = None if journal is None else open_or_create(journal, genesis, first, sync=sync, recovering=recover)
         self.host = VenueHost(genesis, first, clock, mnemonic=mnemonic, journal=opened, player=player, idle=idle)
         self.control = Controls(self.host)
+        if trouble is not None:
+            self.host.trouble.set(given)
 
     @no_keys
     def advance(
@@ -315,6 +325,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         from .served.server import running
         from .served.venue_routes import open_routes, open_state_routes
 
+        seed, market = self.host.core.state.seed, self.host.core.state.settings.get("market")
+        if allow_remote and market is not None and isinstance(seed, int):
+            others = "others can compute this market's prices ahead. Give served.boundary.new_seed() for a secret one"
+            warn(f"seed {seed} is public: {others}", RuntimeWarning)
         open_state_routes(self.host)
         if control:
             open_routes(self)
@@ -332,4 +346,5 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def __repr__(self) -> str:
         host = self.host
         kind = "real" if host.clock.runs else "manual"
-        return f"<LocalVenue seed={host.core.state.seed} time={host.now_ms()} clock={kind}>"
+        seed = host.core.state.seed if isinstance(host.core.state.seed, int) else "secret"
+        return f"<LocalVenue seed={seed} time={host.now_ms()} clock={kind}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import math
@@ -232,6 +233,13 @@ def test_an_account_has_balances_positions_orders_limits_and_the_stop(session: S
         assert answer(other, "account")["limits"] == {}
 
 
+def test_the_time_of_an_account_is_the_venues_before_the_first_order() -> None:
+    with LocalVenue(clock="manual", market=False) as venue:
+        where: dict[str, Any] = {"base_url": "http://127.0.0.1:9", "account": 0, "transport": venue.transport()}
+        with toolkit.connect("local", **where) as session:
+            assert answer(session, "account")["time"].startswith("2026-01-01T00:00:0")
+
+
 @pytest.mark.parametrize(("side", "leg"), [("BUY", "LONG"), ("SELL", "SHORT")])
 @pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
 def test_each_leg_is_closed_by_one_order(side: str, leg: str, mode: str, session: Session) -> None:
@@ -404,11 +412,15 @@ def test_a_rule_is_followed_once_there_are_more_bars_than_slow(rule: str, seed: 
 
 def opened(monkeypatch: pytest.MonkeyPatch, **given: Any) -> Any:
     """Return what `connect` is given for these arguments of the command."""
-    import argparse
-
     seen: list[Any] = []
     usual = {"env": "local", "limits": None, "url": None, "account": None, "clock": "manual", "seed": 7}
-    monkeypatch.setattr("toolkit.cli.mcp.connect", lambda *names, **more: seen.append((*names, more)))
+
+    def connect(*names: str, **more: Any) -> SimpleNamespace:
+        seen.append((*names, more))
+        return SimpleNamespace(wallet=None)
+
+    for module in ("mcp", "running.opening"):
+        monkeypatch.setattr(f"toolkit.cli.{module}.connect", connect)
     open_for_agents(argparse.Namespace(**{**usual, **given}))
     return seen[0]
 
@@ -427,3 +439,17 @@ def test_the_session_is_that_of_the_arguments(tmp_path: Path, monkeypatch: pytes
         path.write_text(text)
         wanted = {"wallet": "wallet", "account": None, "limits": limits}
         assert opened(monkeypatch, env="testnet", limits=path) == ("testnet", wanted)
+
+
+def test_an_agent_at_an_address_trades_beside_a_session_of_its_key() -> None:
+    """The venue's clock stands still, so both sessions would sign with the same nonces if each counted for itself."""
+    with LocalVenue(clock="manual", market=False) as venue, venue.serve(0) as served:
+        venue.control.add_liquidity(BTC, "SELL", "62600", "50")
+        words = {"limits": None, "account": None, "env": "local", "url": served.base_url}
+        with open_for_agents(argparse.Namespace(**words)) as agent, toolkit.connect(venue=venue) as inside:
+            for turn in range(8):
+                inside.buy(BTC, "0.01", price="60000")
+                found = answer(agent, "place", symbol=BTC, side="BUY", quantity="0.01", key=f"k{turn}")
+                assert (found["status"], found["filled"]) == ("FILLED", "0.010")
+            assert inside.positions()["size"].tolist() == [0.08]
+            assert len(inside.orders(open=True)) == 8

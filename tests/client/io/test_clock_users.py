@@ -16,6 +16,7 @@ import pytest
 
 from tests.client.io.test_venue_clock import NOW, SPEEDS, Machine, local
 from toolkit.client.io.flow import Now
+from toolkit.client.io.transport import RETRY
 from toolkit.client.orders.pretrade import PRICE_MS, PreTradeChecks
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.errors import LimitReached, WalletError
@@ -32,6 +33,7 @@ SPAN_MS = 15_000
 def limit_of_silence(machine: Machine) -> Callable[[], bool]:
     state = SimpleNamespace(earned=1.0, first_equity=1.0, equity_of_day=lambda: 1.0, now=machine.clock.now_ms)
     state.answered_ms = machine.clock.now_ms()
+    state.witnesses = SimpleNamespace(doubts_money=lambda now: False)
 
     def over() -> bool:
         try:
@@ -44,15 +46,17 @@ def limit_of_silence(machine: Machine) -> Callable[[], bool]:
 
 
 def price_before_an_order(machine: Machine) -> Callable[[], bool]:
-    checks = PreTradeChecks(None, None, None)  # type: ignore[arg-type]
-    checks._prices[1] = (machine.clock.now_ms() + SPAN_MS - PRICE_MS, Decimal(60_000))
-    product: Any = SimpleNamespace(code=1, min_order_value=Decimal(10), symbol="BTCUSDC")
+    checks = PreTradeChecks(None, None, RETRY)  # type: ignore[arg-type]
+    known = machine.clock.now_ms() + SPAN_MS - PRICE_MS, Decimal(60_000)
+    checks._prices.update({(1, "last"): known, (1, "mark"): known})
+    product: Any = SimpleNamespace(code=1, min_order_value=Decimal(10), symbol="BTCUSDC", max_slippage=None)
 
     def over() -> bool:
-        flow = checks.last_price(product, Decimal(1))
-        assert isinstance(next(flow), Now)
+        flow = checks.prices(product, "BUY", Decimal(1))
+        asked = next(flow)
         try:
-            flow.send(machine.clock.now_ms())
+            while isinstance(asked, Now):
+                asked = flow.send(machine.clock.now_ms())
         except StopIteration:
             return False
         return True
@@ -62,11 +66,12 @@ def price_before_an_order(machine: Machine) -> Callable[[], bool]:
 
 def approval_of_the_agent(machine: Machine) -> Callable[[], bool]:
     ends = pd.Timestamp(machine.clock.now_ms() + SPAN_MS, unit="ms", tz="UTC")
-    row = pd.DataFrame({"master": ["0xa"], "status": ["ACTIVE"], "expires_at": [ends]})
+    row = pd.DataFrame({"master": ["0xa"], "name": ["a"], "status": ["ACTIVE"], "expires_at": [ends]})
     info = SimpleNamespace(agents=lambda **_: row)
     session: Any = SimpleNamespace(
-        wallet=SimpleNamespace(agent="0xb"), info=info, account="0xA", clock=machine.clock, venue=None
-    )
+        wallet=SimpleNamespace(agent="0xb"), info=info, account="0xA", clock=machine.clock, venue=None,
+        permissions=SimpleNamespace(signed_until=dict),
+    )  # fmt: skip
 
     def over() -> bool:
         try:

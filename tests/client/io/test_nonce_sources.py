@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from toolkit.client.io import nonce_sources as nonces
 from toolkit.client.io.nonce_sources import NonceSource
+from toolkit.environments import LOCAL, MAINNET, TESTNET
 from toolkit.errors import InputError, NotSent
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -29,6 +31,29 @@ def test_nonces_increase_whatever_the_clock_does(times: list[int]) -> None:
     assert all(later > earlier for earlier, later in itertools.pairwise(given_out))
     assert all(nonce >= now for nonce, now in zip(given_out, times, strict=True))
     assert given_out[0] == times[0]
+
+
+def test_a_nonce_is_never_far_ahead_of_the_venues_time(tmp_path: Path) -> None:
+    source, fast = NonceSource(ADDRESS, tmp_path), NOW + 30 * 86_400_000
+    assert source.would_jump(NOW), "the first one"
+    assert source.next(fast) == source.last == fast
+    assert not source.would_jump(fast)
+    assert source.next(NOW) == fast + 1, "the time may be that of a clock that was set back"
+    assert source.next(NOW, known=True) == NOW
+    assert source.next(NOW, known=True) == NOW + 1
+    assert source.next(NOW - nonces.LEAD_MS + 2, known=True) == NOW + 2, "what a clock that stands still gives out"
+    assert source.next(NOW, 10, known=True) == NOW + 13, "those in between may be another program's"
+    assert (source.would_jump(NOW + nonces.LEAD_MS), source.would_jump(NOW + 2 * nonces.LEAD_MS)) == (False, True)
+
+
+def test_each_environment_has_its_own_nonces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    far, near = replace(LOCAL, base_url="http://127.0.0.1:9000"), replace(LOCAL, base_url="http://127.0.0.1:9001")
+    places = [nonces.NonceSources(each, None)(ADDRESS) for each in (far, near, TESTNET, MAINNET)]
+    assert [source.next(NOW + 2 - at) for at, source in enumerate(places)] == [NOW + 2, NOW + 1, NOW, NOW - 1]
+    assert nonces.NonceSources(TESTNET, None)(ADDRESS).last == NOW
+    inside = nonces.NonceSources(LOCAL, NonceSource(ADDRESS), lambda address: NOW + 6)
+    assert inside(ADDRESS).next(NOW) == NOW + 7, "the venue has seen more"
 
 
 def test_a_nonce_that_cannot_be_kept_is_not_given_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

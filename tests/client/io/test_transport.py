@@ -11,6 +11,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from unittest.mock import ANY
@@ -263,8 +264,27 @@ def test_reads_are_tried_again_with_back_off_and_jitter() -> None:
 def test_reads_wait_as_long_as_the_venue_demands() -> None:
     _, waits = reading(Reply(429, b"", {"retry-after": "7"}), FINE)
     assert waits == [7.0]
-    _, waits = reading(Reply(200, b'{"code":40220,"message":"slow down"}', {"retry-after": "900"}), FINE)
-    assert waits == [30.0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(200, b'{"code":40220,"message":"slow down"}'),
+        Reply(429, b'{"code":40220,"message":"slow down"}'),
+        Reply(429, b'{"code":17,"message":"slow down"}'),
+        Reply(429, b"<html>slow down</html>"),
+        Reply(418, b"banned"),
+        Reply(503, b"<html>busy</html>"),
+    ],
+    ids=str,
+)
+def test_a_wait_that_is_too_long_for_a_call_is_the_callers_decision(reply: Reply) -> None:
+    late = "Thu, 01 Jan 2026 00:02:00 GMT"
+    for headers in ({"retry-after": "120"}, {"retry-after": late, "date": "Thu, 01 Jan 2026 00:00:00 GMT"}):
+        error, waits = reading(replace(reply, headers=headers), FINE)
+        assert isinstance(error, errors.RateLimited)
+        assert (error.retry_after, error.sent, error.http_status, waits) == (120.0, True, reply.status, [])
+        assert "The next request may be sent in 120.0 s" in str(error)
 
 
 def test_reads_give_up_after_their_attempts() -> None:

@@ -155,6 +155,14 @@ def test_one_answer_far_off_is_not_believed_and_two_are() -> None:
     assert machine.clock.now_ms() == NOW + 100 * JUMP_MS + 60
 
 
+def test_the_date_of_a_page_of_a_proxy_moves_no_time_that_the_venue_has_stated_exactly() -> None:
+    machine = local()
+    machine.answer(NOW + 5_000_000, 0, 60)
+    machine.pass_ms(20_000)
+    machine.clock.observe({"date": "Thu, 01 Jan 2026 00:00:20 GMT"}, machine.elapsed)
+    assert (machine.clock.now_ms(), machine.clock.speed) == (NOW + 5_000_000 + 60 * 20_000, 60)
+
+
 def test_a_date_is_as_exact_as_its_seconds() -> None:
     machine = Machine()
     machine.pass_ms(900)

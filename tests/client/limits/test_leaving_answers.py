@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import httpx
 import pytest
 
 import toolkit
+from tests.support.late import FILLS, LIES, SIZES, Late, cleared, each, held, times
 from toolkit import Limits
 from toolkit.client.io.transport import Retry
 from toolkit.errors import BadAnswer, DataWarning, ToolkitError
@@ -112,11 +114,89 @@ def test_what_was_left_out_is_said(venue: LocalVenue) -> None:
         s.close_position("BTCUSDC")
 
 
-def test_a_position_that_is_not_proven_to_be_the_own_is_not_closed_and_named(venue: LocalVenue) -> None:
+@pytest.mark.parametrize("exit", ["close_position", "stop_all"])
+def test_positions_that_are_not_proven_to_be_the_own_are_named_and_closed(venue: LocalVenue, exit: str) -> None:
     with beside(venue, POSITIONS, lambda rows: [{**rows[0], "userAddr": STRANGER}]) as s:
-        with pytest.raises(BadAnswer, match=f"nothing was sent, because no position can be read.*{STRANGER}"):
-            s.close_position("BTCUSDC")
-        report = s.stop_all(flatten=True)
-    [said] = report[report["outcome"] == "UNKNOWN"]["message"]
-    assert said.startswith("other positions may be open.")
-    assert left(venue) == (0, 0.05)
+        if exit == "close_position":
+            with pytest.warns(DataWarning, match=f"{STRANGER}.*Orders of the largest size are sent, which only reduce"):
+                assert s.close_position("BTCUSDC").filled == Decimal("0.05")
+        else:
+            report = s.stop_all(flatten=True)
+            assert report[report["kind"] == "position"]["outcome"].tolist() == ["UNKNOWN", "CLOSED"]
+            assert f"positions may be open: GET {POSITIONS}: Position: userAddr '{STRANGER}'" in report.to_string()
+    assert left(venue)[1] == 0.0
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+@pytest.mark.parametrize("hides", ["margin", "isolated"])
+def test_a_position_that_only_the_wallet_shows_is_unknown_and_closed(flatten: bool, hides: str) -> None:
+    """Neither the positions nor the orders nor the fills are shown."""
+    with LocalVenue(seed=7, clock="manual") as venue:
+        network = Late(venue, {})
+        network.change = dict.fromkeys((POSITIONS, ORDERS, FILLS), cleared)
+        with toolkit.connect(venue=venue, transport=network) as session:
+            if hides == "isolated":
+                session.exchange.set_margin_mode("BTCUSDC", "ISOLATED")
+            session.buy("BTCUSDC", "0.05")
+            report = session.stop_all(flatten=flatten)
+        assert report["outcome"].iloc[0] == "UNKNOWN"
+        assert report["message"].iloc[0].startswith("positions may be open: none is shown, and ")
+        assert held(venue) == (0 if flatten else Decimal("0.05"))
+        # Nothing can tell what the orders have filled.
+
+
+MODES = ("ONE_WAY", "HEDGE")
+LIED = {name: lie for name, lie in LIES.items() if name not in ("no equity", "ten times the balance")}
+LAGS = {f"{path} {late} s late": (path, late) for path in (POSITIONS, ORDERS, FILLS) for late in (5, 120)}
+MORE: dict[str, tuple[str, Any]] = {
+    "ETH is hidden": (POSITIONS, lambda rows: rows.__delitem__(slice(1, None))),
+    "BTC is hidden": (POSITIONS, lambda rows: rows.__delitem__(slice(0, 1))),
+    "somebody else's": (POSITIONS, each(userAddr=STRANGER)),
+    "damaged": (POSITIONS, each(longSize="abc")),
+    "of size 0": (POSITIONS, each(longSize="0", shortSize="0")),
+    "a hundredth": (POSITIONS, times("0.01", *SIZES)),
+}
+OF_ALL = {**LIED, **MORE, **LAGS}
+SLOW = [name for name in OF_ALL if name not in ("no position", "positions of ten times the size", "the other side")]
+
+
+@pytest.mark.filterwarnings("ignore::toolkit.errors.DataWarning")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in OF_ALL])
+def test_whatever_one_witness_says_everything_is_closed_and_no_wrong_size_is_reported(case: str, mode: str) -> None:
+    path, lie = OF_ALL[case]
+    for exit in ("stop_all", "close_position"):
+        with LocalVenue(clock="manual", market=None, settle_delay=0) as venue:
+            for name, mid in (("BTCUSDC", 62_500), ("ETHUSDC", 2_450)):
+                venue.control.set_oracle(name, str(mid))
+                venue.control.add_liquidity(name, "SELL", str(mid + 1), "50")
+                venue.control.add_liquidity(name, "BUY", str(mid - 1), "50")
+            network = Late(venue, {path: lie} if isinstance(lie, int) else {})
+            with toolkit.connect(venue=venue, transport=network) as session:
+                venue.control.set_position_mode(str(session.account), mode)
+                session.buy("BTCUSDC", "0.05")
+                session.sell("ETHUSDC", "0.5")
+                venue.advance("2s")
+                network.change = {} if isinstance(lie, int) else {path: lie}
+                if exit == "stop_all":
+                    report = session.stop_all(flatten=True)
+                    network.change, network.seconds = {}, {}
+                    closed = report[report["outcome"] == "CLOSED"].set_index(["symbol", "side"])["quantity"]
+                    if path == POSITIONS:  # else nothing can tell what its orders filled
+                        assert closed.to_dict() == {("BTCUSDC", "LONG"): 0.05, ("ETHUSDC", "SHORT"): 0.5}
+                else:
+                    for name in ("BTCUSDC", "ETHUSDC"):
+                        session.close_position(name)
+            assert left(venue)[1] == 0.0
+
+
+@pytest.mark.parametrize("part", [10, 2])
+def test_a_position_that_is_shown_too_small_is_closed_whole(venue: LocalVenue, part: int) -> None:
+    def smaller(rows: Rows) -> Rows:
+        return [{**row, "longSize": str(Decimal(row["longSize"]) / part)} for row in rows]
+
+    with beside(venue, POSITIONS, smaller) as session:
+        assert session.close_position("BTCUSDC")
+    with toolkit.connect(venue=venue) as own:
+        assert own.positions().empty
+        assert len(own.orders(open=True)) == 2, "others stay"

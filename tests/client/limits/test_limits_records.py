@@ -20,7 +20,7 @@ from toolkit.client.limits.losses import Base
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import IntentState, MemoryLedger
 from toolkit.client.parent_orders.schedule import ParentRunner
-from toolkit.errors import LimitReached, OutcomeUnknown, ToolkitError
+from toolkit.errors import ActionRejected, LimitReached, OutcomeUnknown, ToolkitError
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -152,7 +152,7 @@ def test_a_bracket_is_one_order_of_a_minute_and_what_is_not_sent_is_none(venue: 
         with pytest.raises(LimitReached) as caught:
             s.buy(BTC, "0.01", price="60000")
         assert caught.value.limit == "max_orders_per_minute"
-        with pytest.raises(LimitReached):  # what reduces counts as well
+        with pytest.raises(ActionRejected, match="no long position"):  # what reduces passes, to the venue
             s.sell(BTC, "0.01", price="65000", reduce_only=True)
         venue.advance("1m")
         assert s.buy(BTC, "0.01", price="60000")
@@ -356,6 +356,8 @@ def test_a_parent_order_is_reported_with_what_it_leaves_and_why_it_could_not_be_
         patch.setattr(ParentRunner, "plans", broken)
         first = s.stop_all().astype({"quantity": object}).iloc[0].tolist()
         assert first[:4] + first[5:] == ["parent order", "", "", "", "UNKNOWN", "disk full"]
+    assert parent.status == "CANCELED", "it places nothing more all the same"
+    s.twap(BTC, "BUY", "0.05", "10m", slices=10)
     [row] = [one for one in s.stop_all().to_dict("records") if one["kind"] == "parent order"]
     assert (row["outcome"], row["message"]) == ("ENDED", "1 of 10 child orders were placed")
 

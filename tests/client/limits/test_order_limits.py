@@ -14,6 +14,7 @@ import pytest
 
 import toolkit
 from tests.client.limits.world import BTC, ETH, MARGINS, MODES, MOST, NOTIONAL, RATE, World
+from tests.support.cases import of_all
 from tests.support.network import Network, cut, lose, nothing
 from toolkit import Limits, orders
 from toolkit.client.io.flow import subflow
@@ -58,8 +59,9 @@ def play(seed: int, mode: str, margin: str, calls: int) -> Counter[str]:
         return world.tally
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "margin"), of_all(MODES, MARGINS, quick=[("ONE_WAY", "CROSS"), ("HEDGE", "ISOLATED")])
+)
 def test_random_calls_over_all_paths_never_exceed_a_limit(mode: str, margin: str) -> None:
     tally = play(1, mode, margin, 60)
     assert tally["LimitReached"] > 8
@@ -90,6 +92,11 @@ def storm(seed: int, mode: str, margin: str, steps: int, *, faulty: bool) -> Cou
         return world.tally
 
 
+# An order of another caller may fill between two looks at what is held, which a close says.
+BETWEEN = pytest.mark.filterwarnings("ignore:close_position:toolkit.errors.DataWarning")
+
+
+@BETWEEN
 @pytest.mark.parametrize("faulty", [False, True], ids=["concurrent", "faults"])
 @pytest.mark.parametrize("mode", MODES)
 def test_interleaved_cancelled_and_lost_calls_never_exceed_a_position(mode: str, faulty: bool) -> None:
@@ -100,6 +107,7 @@ def test_interleaved_cancelled_and_lost_calls_never_exceed_a_position(mode: str,
     assert bool(tally["late"]) is faulty
 
 
+@BETWEEN
 @pytest.mark.slow
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize("mode", MODES)
@@ -314,7 +322,7 @@ class Caller:
                 return
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", of_all(MODES, quick=MODES[:1]))
 def test_two_orders_that_do_not_fit_together_never_both_pass_wherever_one_overtakes_the_other(mode: str) -> None:
     ends = Counter[tuple[str, ...]]()
     with closing(World(1, mode, "CROSS")) as world:

@@ -123,7 +123,7 @@ def test_a_strategy_can_pull_the_switch_of_its_own_session(s: Session) -> None:
             ctx.buy(BTC, "0.01")
 
     run = live(Careful(), s, [BTC], limits=Limits(), duration="10m")
-    assert run.events["kind"].iloc[0] == "LIMIT"  # type: ignore[union-attr]
+    assert run.events["kind"].iloc[0] == "KILL"  # type: ignore[union-attr]
     assert s.positions().empty
 
 

@@ -79,7 +79,7 @@ class World:
 
     def start(self, number: int) -> toolkit.Session:
         return toolkit.connect(
-            base_url=f"http://venue-{id(self.venue)}",
+            base_url=f"https://venue-{id(self.venue)}",
             transport=httpx.MockTransport(lambda request: httpx.Response(500)),
             intents=self.ledger(),
             expiry_ms=self.rng.choice([60_000, 5_000]),

@@ -33,9 +33,10 @@ def storm(seeds: range, seconds: float, folder: Path) -> tuple[Counter[str], int
 
 
 def test_a_second_of_storms(tmp_path: Path) -> None:
-    _, steps, done = storm(range(1_000), 1.0, tmp_path)
+    faults, steps, done = storm(range(1_000), 1.0, tmp_path)
     assert done >= 10
     assert steps > 100
+    assert faults["ended ACCEPTED"]
 
 
 def thousands(seeds: range, seconds: float, folder: Path) -> None:

@@ -26,7 +26,7 @@ def maker(venue: LocalVenue) -> Iterator[toolkit.Session]:
 def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, alice: toolkit.Session) -> None:
     made = alice.permissions()
     assert {name: str(dtype) for name, dtype in made.dtypes.items()} == COLUMNS
-    assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit", "ACTIVE"]]
+    assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit-bcd4042d", "ACTIVE"]]
     assert made["address"][0] == development.account(10).address
     assert "never withdraw" in made["may"][0]
     with toolkit.connect(venue=venue, account=5, approve=False) as newcomer:
@@ -97,7 +97,7 @@ def test_revoking_takes_a_name_or_an_address(alice: toolkit.Session, maker: tool
     alice.exchange.approve_agent(development.account(31).address, "second")
     alice.permissions.revoke("second")
     alice.permissions.revoke(development.account(30).address)
-    assert alice.permissions()["name"].tolist() == ["toolkit"]
+    assert alice.permissions()["name"].tolist() == ["toolkit-bcd4042d"]
     with pytest.raises(
         InputError, match=r"'second' is no active agent or builder of this account. There is agent toolkit"
     ):
@@ -172,7 +172,7 @@ def test_what_has_ended_is_listed_on_request(venue: LocalVenue, alice: toolkit.S
     assert alice.permissions()["kind"].tolist() == ["agent"]
     ended = alice.permissions(ended=True)
     assert set(zip(ended["kind"], ended["name"], ended["status"], strict=True)) == {
-        ("agent", "toolkit", "ACTIVE"),
+        ("agent", "toolkit-bcd4042d", "ACTIVE"),
         ("agent", "second", "REVOKED"),
         ("vault", "Fund", "CLOSED"),
     }

@@ -42,7 +42,7 @@ def public(kind: type) -> set[str]:
         (
             toolkit.Session,
             toolkit.AsyncSession,
-            {"aio", "blotter", "control", "dashboard", "ticket", "what_if", "widgets"},
+            {"aio", "blotter", "control", "dashboard", "history", "statement", "ticket", "what_if", "widgets"},
         ),
     ],
 )
@@ -66,6 +66,7 @@ def test_golden_requests_leave_the_client_byte_for_byte(
     vector: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client id or a withdraw sequence is added where it is missing; the rest is byte for byte."""
+    monkeypatch.setattr("toolkit.client.io.nonce_sources.SPREAD_MS", 0)
     monkeypatch.setitem(META, "perpProducts", [])  # the vectors' prices are random, so no rule of a product may apply
     request, fake = vector["request"], FakeVenue()
     role = "agent" if vector["signer"] in ("agent", "builderAgent") else "master"
@@ -184,7 +185,7 @@ def test_the_asynchronous_twin_sends_the_same_bytes() -> None:
 
     awaited = asyncio.run(run())
     first, second = (json.loads(fake.bodies[0]) for fake in (one, two))
-    assert first["action"]["orders"][0].pop("clOrdId") + 1000 == second["action"]["orders"][0].pop("clOrdId")
+    assert first["action"]["orders"][0].pop("clOrdId") != second["action"]["orders"][0].pop("clOrdId")
     assert first["action"] == second["action"]
     assert (made.state, made.order_id) == (awaited.state, awaited.order_id)
 
@@ -213,9 +214,9 @@ def test_what_an_action_can_not_take_is_said() -> None:
 @pytest.mark.parametrize(
     ("method", "given", "sent"),
     [
-        ("approve_agent", (), {"agentAddress": AGENT, "agentName": "toolkit", "validitySeconds": 0}),
+        ("approve_agent", (), {"agentAddress": AGENT, "agentName": "toolkit-70997970", "validitySeconds": 0}),
         ("approve_agent", (MASTER, "other", 60), {"agentAddress": MASTER, "agentName": "other", "validitySeconds": 60}),
-        ("revoke_agent", (), {"agentAddress": NOBODY, "agentName": "toolkit", "validitySeconds": 0}),
+        ("revoke_agent", (), {"agentAddress": NOBODY, "agentName": "toolkit-70997970", "validitySeconds": 0}),
         ("revoke_agent", ("other",), {"agentAddress": NOBODY, "agentName": "other"}),
         ("vault_create", ("mine", 100), {"name": "mine", "description": "", "amount": "100", "currencyCode": 1}),
         ("vault_rebalance", (MASTER, AGENT, "5"), {"from": MASTER, "to": AGENT, "amount": "5"}),
@@ -232,10 +233,11 @@ def test_a_product_code_needs_no_list_of_products() -> None:
     fake = FakeVenue()
     s = both(fake, settle_timeout=0)
     s.exchange.set_margin_mode(99, "CROSS")
-    assert (last(fake)["symbolCode"], fake.reads) == (99, [])
+    assert last(fake)["symbolCode"] == 99
+    assert len(fake.reads) == 1, "the venue's time, before the first nonce"
     s.exchange.set_margin_mode("BTCUSDC", "CROSS")
     assert last(fake)["symbolCode"] == 1
-    assert len(fake.reads) == 1
+    assert len(fake.reads) == 2
 
 
 def test_a_bracket_is_placed_alone() -> None:

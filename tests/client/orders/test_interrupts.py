@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from toolkit.venue.local import LocalVenue
 
 CLIENT = str(Path(toolkit.__file__).parent / "client")
 ROOT = Path(__file__).resolve().parents[3]
+LOCKED = re.compile(r"with [\w.]*(mutex|lock):", re.IGNORECASE)
 
 
 class InterruptAt:
@@ -46,7 +48,7 @@ class InterruptAt:
         # Signals are handled at calls and jumps, never at a bare `try:`, which from CPython 3.12 on no handler covers,
         # and never between the block of a lock and its release, for which the line of its `with` is visited again.
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        if event == "line" and line not in ("try:", "with self.mutex:", "with _registry_mutex:"):
+        if event == "line" and line != "try:" and not LOCKED.fullmatch(line):
             self.left -= 1
             if self.left == 0:
                 self.fired = True

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, session
-from tests.client.orders.test_outcome import VAULT, ask, placed
+from tests.client.orders.test_outcome import ID, VAULT, ask, placed
 from tests.client.orders.test_receipt_states import made
 from tests.client.orders.test_reconciliation import bring
 from tests.client.rows import whole
@@ -26,7 +26,7 @@ from toolkit.protocol.orders.items import CancelItem
 from toolkit.protocol.reads.info.orders import OrderEvent
 
 META_ROUTE = {"product-meta": lambda _: META}
-ROW = {"userAddr": MASTER, "symbol": "1", "side": "1", "ordId": "7", "clOrdId": "5000", "status": "NEW", "qty": "0.01"}
+ROW = {"userAddr": MASTER, "symbol": "1", "side": "1", "ordId": "7", "clOrdId": str(ID), "status": "NEW", "qty": "0.01"}
 ITEM = {"symbolCode": 1, "ordSide": "BUY", "ordQty": "0.01"}
 AGENT = str(Wallet(agent=AGENT_KEY).agent)
 
@@ -54,7 +54,7 @@ def by_id(*rows: dict[str, Any]) -> Any:
     ]  # fmt: skip
 
 
-OTHER = ROW | {"ordId": "5000", "clOrdId": "9"}
+OTHER = ROW | {"ordId": str(ID), "clOrdId": "9"}
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,14 @@ OTHER = ROW | {"ordId": "5000", "clOrdId": "9"}
     [
         (7, None, 7, ["orderId", "clientOrderId"]),
         ("7", "order_id", 7, ["orderId"]),
-        (9, "cl_ord_id", 5000, ["clientOrderId"]),
-        (9, None, 5000, ["orderId", "clientOrderId"]),
-        (5000, "order_id", 5000, ["orderId"]),
-        (5000, "cl_ord_id", 7, ["clientOrderId"]),
-        ({"order_id": 5000}, None, 5000, ["orderId"]),
-        ({"client_order_id": 5000}, None, 7, ["clientOrderId"]),
-        ({"ordId": "7", "clOrdId": "9"}, None, 7, ["orderId"]),
+        (9, "cl_ord_id", ID, ["clientOrderId"]),
+        (9, None, ID, ["orderId", "clientOrderId"]),
+        (ID, "order_id", ID, ["orderId"]),
+        (ID, "cl_ord_id", 7, ["clientOrderId"]),
+        ({"order_id": ID}, None, ID, ["orderId"]),
+        ({"client_order_id": ID}, None, 7, ["clientOrderId"]),
+        ({"ordId": "7", "clOrdId": str(ID)}, None, 7, ["orderId"]),
+        ({"ordId": "7", "clOrdId": "9"}, None, None, ["orderId"]),  # of another order with its number
         (7, "cl_ord_id", None, ["clientOrderId"]),
     ],
 )
@@ -88,9 +89,9 @@ def test_an_order_is_found_by_either_id(calls: OrderCalls, order: Any, by: Any, 
 
 def test_a_number_that_is_the_id_of_two_orders_is_not_guessed(calls: OrderCalls) -> None:
     with pytest.raises(InputError, match="is the id of one order and the client id of another"):
-        ask(calls.find(5000, None, None), states=by_id(ROW, OTHER))
+        ask(calls.find(ID, None, None), states=by_id(ROW, OTHER))
     again = ROW | {"ordId": "8", "status": "REJECTED", "qty": None}
-    receipt, _ = ask(calls.find(5000, "cl_ord_id", VAULT), states=by_id(ROW, again))
+    receipt, _ = ask(calls.find(ID, "cl_ord_id", VAULT), states=by_id(ROW, again))
     assert (receipt.order_id, receipt.state, receipt.owner) == (8, "REJECTED", VAULT), (
         "the last one with that client id"
     )
@@ -106,18 +107,18 @@ def test_rows_with_other_ids_are_not_believed(calls: OrderCalls) -> None:
 @pytest.mark.parametrize(("by", "found"), [(None, True), ("cl_ord_id", True), ("order_id", False)])
 def test_an_order_that_is_under_way_is_found_by_its_client_id(calls: OrderCalls, by: Any, found: bool) -> None:
     record(calls, sides=("BUY", "SELL"))
-    flow = calls.find(5001, by, None)
+    flow = calls.find(ID + 1, by, None)
     if found:
         receipt, _ = ask(flow)
-        assert (receipt.cl_ord_id, receipt.state, receipt.items[0]["ordSide"]) == (5001, "UNKNOWN", "SELL")
+        assert (receipt.cl_ord_id, receipt.state, receipt.items[0]["ordSide"]) == (ID + 1, "UNKNOWN", "SELL")
     else:
         with pytest.raises(InputError):
             ask(flow)
     with pytest.raises(InputError):
-        ask(calls.find(5002, by, None))
+        ask(calls.find(ID + 2, by, None))
 
 
-GOOD = ItemResult(5000, 7, 0, "success")
+GOOD = ItemResult(ID, 7, 0, "success")
 UNNAMED = replace(GOOD, order_id=None)
 
 
@@ -131,7 +132,7 @@ def standing(calls: OrderCalls, *results: ItemResult, state: str = "ACCEPTED", *
     ("results", "rows", "positions", "asked"),
     [
         ((GOOD,), {}, None, ["7"]),
-        ((UNNAMED,), {}, None, ["5000"]),
+        ((UNNAMED,), {}, None, [str(ID)]),
         ((GOOD, GOOD), {}, None, ["7", "7"]),
         ((GOOD, GOOD), {}, (0,), ["7"]),
         ((GOOD,), {0: {"status": "FILLED"}}, None, []),
@@ -189,7 +190,7 @@ def test_what_is_still_open_is_read_whatever_its_code(calls: OrderCalls) -> None
 
 
 def test_the_orders_of_a_builder_are_the_traders(calls: OrderCalls) -> None:
-    payload = {"order": ITEM | {"clOrdId": 5000}, "builder": "0xb"}
+    payload = {"order": ITEM | {"clOrdId": ID}, "builder": "0xb"}
     record(calls, "UNKNOWN", action="placeBuilderOrder", payload=payload)
     receipt = standing(calls, GOOD, action="placeBuilderOrder")
     receipt.intent = "one"
@@ -322,16 +323,19 @@ BRACKET = {"action": "placeBracketOrder"}
 def test_the_cancels_of_a_receipt_are_those_of_its_open_orders(
     calls: OrderCalls, given: dict[str, Any], statuses: dict[str, str], cancelled: list[str]
 ) -> None:
-    results = (GOOD, replace(GOOD, order_id=8, cl_ord_id=5001), ItemResult(5002, 9, 7, "bad"))
+    results = (GOOD, replace(GOOD, order_id=8, cl_ord_id=ID + 1), ItemResult(ID + 2, 9, 7, "bad"))
     receipt = standing(calls, *results, **given)
     shown = [ROW | {"ordId": number, "clOrdId": "0", "status": status} for number, status in statuses.items()]
     found, _ = ask(calls.cancels_of(receipt), states=by_id(*shown))
-    assert [item.to_wire() for item in found] == [{"symbolCode": "1", "ordId": number} for number in cancelled]
+    both = {"7": ID, "8": ID + 1, "9": ID + 2}
+    assert [item.to_wire() for item in found] == [
+        {"symbolCode": "1", "ordId": number, "clOrdId": str(both[number])} for number in cancelled
+    ]
 
 
 def test_an_order_without_an_id_of_the_venue_is_cancelled_by_its_client_id(calls: OrderCalls) -> None:
     found, _ = ask(calls.cancels_of(standing(calls, UNNAMED)))
-    assert found == [CancelItem(1, None, 5000)]
+    assert found == [CancelItem(1, None, ID)]
 
 
 def test_nothing_is_left_to_cancel_of_what_was_refused(calls: OrderCalls) -> None:
@@ -345,12 +349,12 @@ def test_nothing_is_left_to_cancel_of_what_was_refused(calls: OrderCalls) -> Non
         (7, "BTCUSDC", None, [("ordId", "7")]),
         ("7", 1, None, [("ordId", "7")]),
         ([7, 8], "BTCUSDC", None, [("ordId", "7"), ("ordId", "8")]),
-        (None, "BTCUSDC", 5000, [("clOrdId", "5000")]),
-        (7, "BTCUSDC", 5000, [("ordId", "7"), ("clOrdId", "5000")]),
-        ({"client_order_id": 5000, "symbol": "BTCUSDC"}, None, None, [("clOrdId", "5000")]),
-        (None, "BTCUSDC", {"client_order_id": 5000}, [("clOrdId", "5000")]),
+        (None, "BTCUSDC", ID, [("clOrdId", str(ID))]),
+        (7, "BTCUSDC", ID, [("ordId", "7"), ("clOrdId", str(ID))]),
+        ({"client_order_id": ID, "symbol": "BTCUSDC"}, None, None, [("clOrdId", str(ID))]),
+        (None, "BTCUSDC", {"client_order_id": ID}, [("clOrdId", str(ID))]),
         (7, None, None, [("ordId", "7")]),
-        ({"client_order_id": 5000}, None, None, [("clOrdId", "5000")]),
+        ({"client_order_id": ID}, None, None, [("clOrdId", str(ID))]),
     ],
 )
 def test_what_is_to_be_cancelled_is_named_in_many_forms(
@@ -382,11 +386,11 @@ NEW = buy("BTCUSDC", "0.01", "50000")
     ("existing", "cl_ord_id", "order", "named"),
     [
         (7, None, NEW, {"ordId": 7}),
-        ({"client_order_id": 5000}, None, NEW, {"clOrdId": 5000}),
-        (None, 5000, NEW, {"clOrdId": 5000}),
-        (None, 5000, replace(NEW, cl_ord_id=5000), {"clOrdId": 5000}),
+        ({"client_order_id": ID}, None, NEW, {"clOrdId": ID}),
+        (None, ID, NEW, {"clOrdId": ID}),
+        (None, ID, replace(NEW, cl_ord_id=ID), {"clOrdId": ID}),
         (7, None, replace(NEW, cl_ord_id=6), {"ordId": 7, "clOrdId": 6}),
-        (NEW, 5000, None, {"clOrdId": 5000}),
+        (NEW, ID, None, {"clOrdId": ID}),
     ],
 )
 def test_the_order_that_is_replaced_is_named_by_one_id(
@@ -410,11 +414,11 @@ def test_the_order_that_is_replaced_is_named_by_one_id(
 @pytest.mark.parametrize(
     ("existing", "cl_ord_id", "order", "words"),
     [
-        (7, 5000, NEW, "replace what"),
+        (7, ID, NEW, "replace what"),
         (None, None, NEW, "replace what"),
         (7, None, None, "can't replace an order"),
         (7, None, [NEW], "can't replace an order"),
-        (None, 5000, replace(NEW, cl_ord_id=6), "keeps it. Leave cl_ord_id out"),
+        (None, ID, replace(NEW, cl_ord_id=6), "keeps it. Leave cl_ord_id out"),
     ],
 )
 def test_what_can_not_be_replaced_is_said(

@@ -9,23 +9,28 @@ from typing import Any
 
 import pytest
 
+import toolkit
+from tests.client.fake import AGENT_KEY
 from tests.client.orders.test_ledgers import INTENT
 from toolkit.client.io.flow import Fetch, Flow, Reply
 from toolkit.client.orders import outcome
-from toolkit.client.orders.intents import Proof
+from toolkit.client.orders.intents import Proof, first_client_id
 from toolkit.client.orders.outcome import Foreign, Missing
+from toolkit.environments import TESTNET
 from toolkit.errors import BadAnswer, Disconnected
+from toolkit.protocol import envelope, signing
 
 Query = Mapping[str, str]
 Route = Callable[[Query], Any]
 TIME = 2_000
+ID = first_client_id(INTENT.signer, INTENT.nonce, 0.5)
 HASH = "0xAb"
 VAULT = "0x" + "77" * 20
 
 
 def placed(*sides: str, **more: Any) -> Any:
-    """Return an intent of orders of product 1, with client ids from 5000 on."""
-    ids = tuple(range(5000, 5000 + len(sides)))
+    """Return an intent of orders of product 1, with client ids from ID on."""
+    ids = tuple(range(ID, ID + len(sides)))
     items = [{"symbolCode": 1, "ordSide": side, "clOrdId": at} for at, side in zip(ids, sides, strict=True)]
     changed = {"client_ids": ids, "payload": {"orders": items}, "created": TIME, "action": "placeOrder"} | more
     return replace(INTENT, **changed)
@@ -81,26 +86,26 @@ SHOWN = {"symbol": "1", "side": "1", "ordId": "7", "status": "NEW"}
 @pytest.mark.parametrize(
     ("state", "event", "expected"),
     [
-        (SHOWN, None, result(5000, 7, 0, "NEW")),
-        (SHOWN | {"status": "REJECTED"}, None, result(5000, 7, 1, "rejected")),
-        ({"ordId": 7, "status": "NEW"}, None, result(5000, 7, 0, "NEW")),
-        ({"ordId": 7, "ordSide": "BUY", "status": "NEW"}, None, result(5000, 7, 0, "NEW")),
+        (SHOWN, None, result(ID, 7, 0, "NEW")),
+        (SHOWN | {"status": "REJECTED"}, None, result(ID, 7, 1, "rejected")),
+        ({"ordId": 7, "status": "NEW"}, None, result(ID, 7, 0, "NEW")),
+        ({"ordId": 7, "ordSide": "BUY", "status": "NEW"}, None, result(ID, 7, 0, "NEW")),
         ({"ordId": 7}, None, "another answer"),  # without a status, such as a row of another query
-        (None, SHOWN | {"execStatus": "FILLED"}, result(5000, 7, 0, "FILLED")),
-        (None, SHOWN | {"execStatus": "REJECTED", "reason": "no margin"}, result(5000, 7, 1, "no margin")),
+        (None, SHOWN | {"execStatus": "FILLED"}, result(ID, 7, 0, "FILLED")),
+        (None, SHOWN | {"execStatus": "REJECTED", "reason": "no margin"}, result(ID, 7, 1, "no margin")),
         (None, {"ordId": 7}, "another answer"),
-        (SHOWN | {"side": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
-        (SHOWN | {"symbol": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
+        (SHOWN | {"side": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(ID, 7, 0, "CANCELED")),
+        (SHOWN | {"symbol": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(ID, 7, 0, "CANCELED")),
         (SHOWN | {"symbol": "2"}, SHOWN | {"symbol": "2"}, "another answer"),
         (SHOWN | {"side": "2"}, SHOWN | {"ordSide": "SELL", "side": "2"}, "another answer"),
         (SHOWN | {"userAddr": "0xother"}, None, "another answer"),
         (SHOWN | {"userAddr": None}, None, "another answer"),
-        (SHOWN | {"clOrdId": "5001"}, None, "another answer"),
+        (SHOWN | {"clOrdId": str(ID + 1)}, None, "another answer"),
         (SHOWN | {"clOrdId": None}, None, "another answer"),
         (SHOWN | {"qty": "0.2"}, None, "another answer"),
         (SHOWN | {"qty": "?"}, None, "another answer"),
         (SHOWN | {"price": "60000.1"}, None, "another answer"),
-        (SHOWN | {"qty": "0.10", "price": "60000"}, None, result(5000, 7, 0, "NEW")),
+        (SHOWN | {"qty": "0.10", "price": "60000"}, None, result(ID, 7, 0, "NEW")),
         (None, SHOWN | {"execStatus": "NEW", "ordQty": "0.2"}, "another answer"),
         (None, SHOWN | {"execStatus": "NEW", "ordPx": "1"}, "another answer"),
         (None, {"a": 1}, "another answer"),
@@ -111,55 +116,88 @@ SHOWN = {"symbol": "1", "side": "1", "ordId": "7", "status": "NEW"}
 def test_an_order_is_known_by_its_state_or_else_its_events(
     query: Any, state: Any, event: Any, expected: dict[str, Any] | str | None
 ) -> None:
-    routes = {"states": only(5000, *([state] if state else ())), "events": only(5000, *([event] if event else ()))}
+    routes = {"states": only(ID, *([state] if state else ())), "events": only(ID, *([event] if event else ()))}
     limit = placed("BUY")
     limit.payload["orders"][0].update(ordType="LIMIT", ordQty="0.1", ordPx="60000")
     found, asked = ask(query(limit), **routes)
-    assert asked[0] == ("states", {"userAddr": INTENT.account, "clientOrderId": "5000"})
+    assert asked[0] == ("states", {"userAddr": INTENT.account, "clientOrderId": str(ID)})
     if not isinstance(expected, dict):
         assert found == Missing(certain=query is outcome.query_outcome and expected is None)
         return
     assert isinstance(found, Proof)
     assert found.data == {"results": [expected]}
     assert (found.accepted, found.code) == (expected["txCode"] == 0, 40230 if expected["txCode"] else 0)
-    reason = f"clOrdId 5000: {expected['txMsg']}"
+    reason = f"clOrdId {ID}: {expected['txMsg']}"
     assert found.message == (reason if expected["txCode"] else "the venue knows its orders")
 
 
-@pytest.mark.parametrize("fresh", [True, False])
 @pytest.mark.parametrize(("since_ms", "recent"), [(-1_001, False), (-1_000, False), (-999, True), (None, True)])
-def test_under_an_id_of_the_users_own_an_order_that_ended_before_is_another_one(
-    fresh: bool, since_ms: int | None, recent: bool
+def test_an_order_proves_a_request_only_under_ids_that_no_other_request_can_have(
+    since_ms: int | None, recent: bool
 ) -> None:
-    made = replace(BUY, nonce=BUY.nonce if fresh else 6)
     row = SHOWN | {"status": "FILLED", "blockTime": None if since_ms is None else TIME + since_ms}
-    found, _ = ask(outcome.query_outcome(made), states=only(5000, row))
-    assert isinstance(found, Proof) is (fresh or recent)
+    for made, proven in ((BUY, True), (under(1 << 52), recent), (under(7), False), (replace(BUY, nonce=6), False)):
+        for query in (outcome.query_outcome, outcome.query_execution):
+            found, _ = ask(query(made), states=only(made.client_ids[0], row))
+            assert found == Missing(certain=False) if not proven else isinstance(found, Proof), made
+
+
+def under(number: int) -> Any:
+    """Return an intent of an order under a client id that was given to it."""
+    return placed("BUY", client_ids=(number,), payload={"orders": [BUY.payload["orders"][0] | {"clOrdId": number}]})
+
+
+def test_under_a_users_id_the_transaction_of_the_answer_tells_whose_order_it_is() -> None:
+    made = replace(under(7), data={"txHash": HASH})
+    for shown, proven in ((HASH.lower(), True), ("0xac", False), ("", False)):
+        row = SHOWN | {"execStatus": "NEW", "txHash": shown}
+        found, _ = ask(outcome.query_execution(made), states=only(7, SHOWN), events=only(7, row))
+        assert isinstance(found, Proof) is proven, shown
+
+
+def test_a_nonce_that_another_request_used_is_no_proof_of_this_one() -> None:
+    action = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    content = envelope.unsigned(action, INTENT.nonce, None, None)
+    signed = signing.sign_content(content, toolkit.Wallet(agent=AGENT_KEY).key("agent", "setLeverage"), TESTNET.chain)
+    made = replace(LEVERAGE, body=envelope.dump(signed))
+    used = f"nonce 5 was used by another request of {INTENT.signer}"
+    for row, state in (
+        (transaction(digest=made.digest), True),
+        (transaction(digest="0x" + "ab" * 32), False),
+        (transaction(actionType="placeOrder", digest=""), False),
+        (transaction(digest=""), None),  # by signer and nonce alone it may be either
+    ):
+        found, _ = ask(outcome.query_outcome(replace(made, code=40207)), page=pages([row]))
+        assert getattr(found, "accepted", None) is state
+        if state is False:
+            assert (found.code, found.message.startswith(used)) == (40207, True)
+    found, _ = ask(outcome.query_outcome(made), page=pages([transaction(digest="")]))
+    assert found.accepted, "no other program is known to use the key"
 
 
 def test_some_of_a_requests_orders_show_that_it_arrived_but_not_that_it_is_over() -> None:
     both = placed("BUY", "SELL")
-    first = only(5000, SHOWN)
+    first = only(ID, SHOWN)
     found, _ = ask(outcome.query_outcome(both), states=first)
     assert (found.accepted, found.code) == (True, 40230)
-    assert found.message == "clOrdId 5001: the venue knows no such order"
+    assert found.message == f"clOrdId {ID + 1}: the venue knows no such order"
     assert [one["txCode"] for one in found.data["results"]] == [0, -1]
     found, asked = ask(outcome.query_execution(both), states=first)
     assert found == Missing(certain=False)
-    assert [query["clientOrderId"] for _, query in asked] == ["5000", "5001", "5001"]
+    assert [query["clientOrderId"] for _, query in asked] == [str(ID), str(ID + 1), str(ID + 1)]
 
 
 def test_orders_are_asked_for_under_their_owner() -> None:
     _, asked = ask(outcome.query_outcome(placed("BUY", vault_address=VAULT)))
-    assert {query.get("userAddr", query.get("user")) for _, query in asked} == {VAULT}
+    assert {query.get("userAddr", query.get("user")) for _, query in asked} == {VAULT, INTENT.account}
     order = {"symbolCode": 1, "ordSide": "BUY"}
     built = placed("BUY", action="placeBuilderOrder", payload={"order": order, "builder": "0xb"})
     agents = {"agents": [{"wallet": None}, {"wallet": "0xtrader"}, {"wallet": "0xother"}]}
-    found, asked = ask(outcome.query_outcome(built), agents=lambda _: agents, states=only(5000, SHOWN))
+    found, asked = ask(outcome.query_outcome(built), agents=lambda _: agents, states=only(ID, SHOWN))
     assert asked[0] == ("agents", {"builder": "0xb", "agent": INTENT.signer})
     assert asked[1][1]["userAddr"] == "0xtrader"
     assert found.accepted
-    found, asked = ask(outcome.query_outcome(built), agents=lambda _: {"agents": []}, states=only(5000, SHOWN))
+    found, asked = ask(outcome.query_outcome(built), agents=lambda _: {"agents": []}, states=only(ID, SHOWN))
     assert found == Missing(certain=False)
     assert "states" not in dict(asked)
 
@@ -190,7 +228,7 @@ FULL = [transaction(nonce) for nonce in range(100, 200)]
         ([FULL] * 11, 10, False),
         ([[transaction(signer=None)]], 1, False),  # it hides signers
         ([[transaction(signer="0xother")]], 1, True),
-        ([[transaction(actionType="placeOrder")]], 1, True),
+        ([[transaction(actionType="placeOrder")]], 1, "used"),
         ([[transaction(nonce=6)]], 1, True),
         ([FULL, [transaction()]], 2, "found"),
         ([[*FULL[:5], transaction(actionType=None)]], 1, "found"),
@@ -228,6 +266,8 @@ def test_transactions_are_searched_back_to_the_time_of_the_request(
     if expected == "found":
         shown = {"txHash": HASH, "txCode": 0, "txMsg": "success"}
         assert found == Proof(accepted=True, code=0, message="success", data=shown)
+    elif expected == "used":
+        assert (found.accepted, found.code) == (False, 40207)
     else:
         assert found == Missing(certain=bool(expected))
 
@@ -290,7 +330,7 @@ def test_the_transaction_that_an_answer_named_is_asked_for_by_its_hash(row: Any,
     assert [name for name, _ in asked] == ["detail", "page"]
 
 
-EVENT = {"txHash": HASH, "blockTime": TIME + 1, "clOrdId": "5000", "ordId": "7", "execStatus": "NEW"}
+EVENT = {"txHash": HASH, "blockTime": TIME + 1, "clOrdId": str(ID), "ordId": "7", "execStatus": "NEW"}
 OWN = transaction(actionType="placeOrder", user="0xowner")
 PAIR = placed("BUY", "SELL", data={"txHash": HASH})
 
@@ -298,29 +338,29 @@ PAIR = placed("BUY", "SELL", data={"txHash": HASH})
 @pytest.mark.parametrize(
     ("code", "events", "expected", "accepted"),
     [
-        (0, [EVENT], [(5000, 7, 0, "success"), (5001, None, 0, "success")], True),
+        (0, [EVENT], [(ID, 7, 0, "success"), (ID + 1, None, 0, "success")], True),
         (
             7,
-            [EVENT, EVENT | {"clOrdId": 5001, "ordId": 8, "execStatus": "REJECTED", "reason": "no margin"}],
-            [(5000, 7, 0, "success"), (5001, 8, 7, "no margin")],
+            [EVENT, EVENT | {"clOrdId": ID + 1, "ordId": 8, "execStatus": "REJECTED", "reason": "no margin"}],
+            [(ID, 7, 0, "success"), (ID + 1, 8, 7, "no margin")],
             True,
         ),
         (
             0,
             [EVENT | {"execStatus": "REJECTED"}],
-            [(5000, 7, 1, "success"), (5001, None, 0, "success")],
+            [(ID, 7, 1, "success"), (ID + 1, None, 0, "success")],
             True,
         ),
         (
             7,
-            [EVENT | {"txHash": HASH.lower()}, EVENT | {"clOrdId": 5001, "ordId": 8, "execStatus": "REJECTED"}],
-            [(5000, 7, 0, "success"), (5001, 8, 7, "bad")],
+            [EVENT | {"txHash": HASH.lower()}, EVENT | {"clOrdId": ID + 1, "ordId": 8, "execStatus": "REJECTED"}],
+            [(ID, 7, 0, "success"), (ID + 1, 8, 7, "bad")],
             True,
         ),
         (
             7,
-            [EVENT | {"execStatus": "REJECTED"}, EVENT | {"clOrdId": 5001, "execStatus": "REJECTED"}],
-            [(5000, 7, 7, "bad"), (5001, 7, 7, "bad")],
+            [EVENT | {"execStatus": "REJECTED"}, EVENT | {"clOrdId": ID + 1, "execStatus": "REJECTED"}],
+            [(ID, 7, 7, "bad"), (ID + 1, 7, 7, "bad")],
             False,
         ),
     ],
@@ -338,12 +378,12 @@ def test_each_order_of_a_transaction_has_its_result_from_its_events(
 
 
 @pytest.mark.parametrize(
-    "events", [[], [EVENT], [EVENT | {"txHash": "0xother"}, EVENT | {"clOrdId": 5001, "txHash": ""}]]
+    "events", [[], [EVENT], [EVENT | {"txHash": "0xother"}, EVENT | {"clOrdId": ID + 1, "txHash": ""}]]
 )
 @pytest.mark.parametrize("shown", [("NEW", "REJECTED"), ("REJECTED", "REJECTED"), ("NEW", None), (None, None)])
 def test_of_several_orders_of_a_refused_transaction_each_must_show_itself(events: list[Any], shown: Any) -> None:
     def states(query: Query) -> list[Any]:
-        status = shown[int(query["clientOrderId"]) - 5000]
+        status = shown[int(query["clientOrderId"]) - ID]
         return [{**query, "clOrdId": query["clientOrderId"], "status": status}] if status else []
 
     row = OWN | {"txCode": 7, "txMsg": "bad"}
@@ -394,48 +434,48 @@ def test_the_results_of_a_cancellation_of_all_are_what_it_ended_oldest_first() -
     ]
     events[2]["clOrdId"] = None
     found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages(events))
-    assert found.data["results"] == [result(0, 7, 0, "success"), result(5000, 9, 0, "success")]
+    assert found.data["results"] == [result(0, 7, 0, "success"), result(ID, 9, 0, "success")]
 
 
 def test_a_cancel_is_matched_by_any_id_that_it_named() -> None:
-    cancels = [{"symbolCode": 1, "ordId": 7}, {"symbolCode": 1, "clOrdId": 5001}, {"symbolCode": 1, "ordId": 0}]
+    cancels = [{"symbolCode": 1, "ordId": 7}, {"symbolCode": 1, "clOrdId": ID + 1}, {"symbolCode": 1, "ordId": 0}]
     intent = replace(PAIR, action="cancelOrder", payload={"cancels": cancels}, client_ids=())
     row = OWN | {"actionType": "cancelOrder", "txCode": 7, "txMsg": "bad"}
     events = [EVENT | {"ordId": 7, "clOrdId": 1, "execStatus": "CANCELED"}]
     found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages(events))
     results = [(one["clOrdId"], one["ordId"], one["txCode"]) for one in found.data["results"]]
-    assert results == [(None, 7, 0), (5001, None, 7), (None, None, 7)]
+    assert results == [(None, 7, 0), (ID + 1, None, 7), (None, None, 7)]
 
 
 def test_a_request_of_one_order_has_its_result_too() -> None:
-    intent = replace(PAIR, action="placeBuilderOrder", payload={"order": PAIR.payload["orders"][0]}, client_ids=(5000,))
+    intent = replace(PAIR, action="placeBuilderOrder", payload={"order": PAIR.payload["orders"][0]}, client_ids=(ID,))
     row = OWN | {"actionType": "placeBuilderOrder"}
     found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages([EVENT]))
-    assert found.data["results"] == [result(5000, 7, 0, "success")]
+    assert found.data["results"] == [result(ID, 7, 0, "success")]
 
 
 # ---------------------------------------------------------------------------------------------- what the feed tells
-NEWS = {"userAddr": INTENT.account, "clOrdId": 5000, "ordId": 7, "ordSide": "1", "execStatus": "NEW"}
+NEWS = {"userAddr": INTENT.account, "clOrdId": ID, "ordId": 7, "ordSide": "1", "execStatus": "NEW"}
 ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash": HASH, "txCode": 0}
 
 
 @pytest.mark.parametrize(
     ("intent", "records", "expected"),
     [
-        (BUY, [NEWS], [(5000, 7, 0, "success")]),
-        (BUY, [NEWS | {"execStatus": "FILLED", "clOrdId": "5000"}], [(5000, 7, 0, "success")]),
-        (BUY, [NEWS | {"execStatus": "ORDER_STATUS_UNTRIGGERED"}], [(5000, 7, 0, "success")]),
-        (BUY, [NEWS | {"execStatus": "REJECTED", "reason": "no margin"}], [(5000, 7, 1, "no margin")]),
-        (BUY, [NEWS | {"execStatus": "REJECTED"}], [(5000, 7, 1, "REJECTED")]),
+        (BUY, [NEWS], [(ID, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "FILLED", "clOrdId": str(ID)}], [(ID, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "ORDER_STATUS_UNTRIGGERED"}], [(ID, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "REJECTED", "reason": "no margin"}], [(ID, 7, 1, "no margin")]),
+        (BUY, [NEWS | {"execStatus": "REJECTED"}], [(ID, 7, 1, "REJECTED")]),
         (BUY, [NEWS | {"execStatus": "CANCELED"}], None),  # perhaps that of an earlier order
-        (BUY, [NEWS | {"execStatus": "CANCELED", "ordId": 6}, NEWS], [(5000, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "CANCELED", "ordId": 6}, NEWS], [(ID, 7, 0, "success")]),
         (BUY, [NEWS | {"ordSide": "2"}], None),
-        (BUY, [NEWS | {"clOrdId": 5001}], None),
+        (BUY, [NEWS | {"clOrdId": ID + 1}], None),
         (BUY, [NEWS | {"userAddr": "0xother"}], None),
         (BUY, [NEWS | {"userAddr": None}], None),
         (BUY, [], None),
         (PAIR, [NEWS], None),
-        (PAIR, [NEWS, NEWS | {"clOrdId": 5001, "ordSide": "2"}], [(5000, 7, 0, "success"), (5001, 7, 0, "success")]),
+        (PAIR, [NEWS, NEWS | {"clOrdId": ID + 1, "ordSide": "2"}], [(ID, 7, 0, "success"), (ID + 1, 7, 0, "success")]),
         (LEVERAGE, [NEWS], None),
         (replace(PAIR, action="cancelAll", payload={}, client_ids=()), [NEWS], None),
     ],
@@ -484,7 +524,7 @@ def test_an_acknowledgement_tells_the_outcome_of_what_it_names(intent: Any, chan
         return
     assert found is not None
     assert (found.accepted, found.code, found.data["txHash"]) == (code == 0, 40230 if code else 0, HASH)
-    refused = [result(5000, None, 7, "no margin")] if intent is BUY else None
+    refused = [result(ID, None, 7, "no margin")] if intent is BUY else None
     assert found.data.get("results") == refused
     assert outcome.outcome_in_records(intent, outcome.ORDER_EVENTS, [row]) is None
 

@@ -12,7 +12,7 @@ from tests.client.orders.test_outcome import VAULT, ask, refuse
 from toolkit.client.io.flow import Flow
 from toolkit.client.io.transport import NO_RETRY
 from toolkit.client.orders.pretrade import PreTradeChecks
-from toolkit.client.reads.reading import Catalogue
+from toolkit.client.reads.catalogue import Catalogue
 from toolkit.errors import CheckFailed, Disconnected, WalletError
 from toolkit.protocol.actions import decode
 from toolkit.venue.model.genesis import default_margin_tables
@@ -164,14 +164,17 @@ RATE = ("current", {"symbol": "1"})
 @pytest.mark.parametrize(
     ("closes", "marks", "rules", "asked"),
     [
-        ([{"close": "50000"}], [], [], [KLINE]),
-        ([{"close": "500"}], [], ["minOrderValue"], [KLINE]),
+        ([{"close": "50000"}], [], [], [KLINE, RATE]),
+        ([{"close": "500"}], [], ["minOrderValue"], [KLINE, RATE]),
+        ([{"close": "50000"}], [{"markPx": "51500"}], [], [KLINE, RATE]),
+        ([{"close": "50000"}], [{"markPx": "51501"}], ["prices agree"], [KLINE, RATE, KLINE, RATE]),
+        ([{"close": "500"}], [{"markPx": "50000"}], ["minOrderValue", "prices agree"], [KLINE, RATE, KLINE, RATE]),
         ([], [{"markPx": "500"}], ["minOrderValue"], [KLINE, RATE]),
         ([{"close": "0"}], [{"markPx": "500"}], ["minOrderValue"], [KLINE, RATE]),
         ([{"close": "?"}], [{"markPx": "50000"}], [], [KLINE, RATE]),
         ([], [], [], [KLINE, RATE]),
         ([{"close": "-1"}], [{"markPx": "Infinity"}], [], [KLINE, RATE]),
-        ([{"close": "0.5"}], [], ["minOrderValue"], [KLINE]),
+        ([{"close": "0.5"}], [], ["minOrderValue"], [KLINE, RATE]),
     ],
 )
 def test_a_market_order_is_valued_at_the_last_price_or_else_the_mark(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.orders.test_outcome import HASH, LEVERAGE, VAULT, placed
+from tests.client.orders.test_outcome import HASH, ID, LEVERAGE, VAULT, placed
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.order_calls import _update
 from toolkit.client.orders.receipts import (
@@ -174,7 +174,7 @@ def test_an_intent_becomes_a_receipt(state: str, shown: str) -> None:
     )
     assert (found.owner, found.tx_hash, found.tx_code, found.data) == (VAULT, "", None, {})
     assert found.items == tuple(PAIR.payload["orders"])
-    assert found.results == tuple(ItemResult(number, None, 7, "m") for number in (5000, 5001))
+    assert found.results == tuple(ItemResult(number, None, 7, "m") for number in (ID, ID + 1))
 
 
 def test_a_receipt_has_the_results_of_the_answer_or_that_of_the_request() -> None:

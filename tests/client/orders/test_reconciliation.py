@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.orders.test_outcome import HASH, LEVERAGE, ask, pages, placed, transaction
+from tests.client.orders.test_outcome import HASH, ID, LEVERAGE, ask, pages, placed, transaction
 from toolkit.client.io.flow import Reply
 from toolkit.client.io.transport import Envelope, Retry
 from toolkit.client.orders import reconciliation
@@ -115,12 +115,12 @@ def rows(*found: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("intent", "data", "wrong"),
     [
-        (PAIR, rows({"clOrdId": 5000}, {"clOrdId": "5001"}), ""),
-        (PAIR, rows({"clOrdId": 5000}, {"clOrdId": None}), ""),
+        (PAIR, rows({"clOrdId": ID}, {"clOrdId": str(ID + 1)}), ""),
+        (PAIR, rows({"clOrdId": ID}, {"clOrdId": None}), ""),
         (PAIR, rows({"ordId": 3}, {"ordId": 4}), ""),
-        (PAIR, rows({"clOrdId": 5001}, {"clOrdId": 5001}), "clOrdId 5001"),
-        (PAIR, rows({"clOrdId": 5000}), "1 results for 2 orders"),
-        (PAIR, rows({"clOrdId": 5000}, {"clOrdId": 5001}, {}), "3 results for 2 orders"),
+        (PAIR, rows({"clOrdId": ID + 1}, {"clOrdId": ID + 1}), f"clOrdId {ID + 1}"),
+        (PAIR, rows({"clOrdId": ID}), "1 results for 2 orders"),
+        (PAIR, rows({"clOrdId": ID}, {"clOrdId": ID + 1}, {}), "3 results for 2 orders"),
         (PAIR, rows(), ""),
         (PAIR, {}, ""),
         (PAIR, [], ""),
@@ -144,8 +144,8 @@ def test_an_answer_with_other_ids_is_another_requests(intent: Intent, data: Any,
     assert caught.value.body
 
 
-ONE_OK, TWO_OK = ({"clOrdId": 5000 + at, "ordId": at + 1, "txCode": 0} for at in range(2))
-ONE_BAD, TWO_BAD = ({"clOrdId": 5000 + at, "txCode": 7, "txMsg": "bad"} for at in range(2))
+ONE_OK, TWO_OK = ({"clOrdId": ID + at, "ordId": at + 1, "txCode": 0} for at in range(2))
+ONE_BAD, TWO_BAD = ({"clOrdId": ID + at, "txCode": 7, "txMsg": "bad"} for at in range(2))
 
 
 def bring(ledger: Ledger, id: str, state: IntentState, now: int = 9, code: int | None = None, data: Any = None) -> None:
@@ -232,7 +232,8 @@ EMPTY: dict[str, Any] = {}
         (40003, False, EMPTY, "UNKNOWN"),
         (40003, True, EMPTY, "UNKNOWN"),
         (40003, True, NOT_SHOWN, "REJECTED"),  # malformed in every copy
-        (40207, False, SHOWN, "ACCEPTED"),
+        (40207, False, SHOWN, "UNKNOWN"),  # of this request, or of another program with the same key
+        (40207, True, SHOWN, "ACCEPTED"),
         (40207, False, EMPTY, "UNKNOWN"),
         (40207, False, NOT_SHOWN, "UNKNOWN"),  # a copy used the nonce, and may be executed later
         (40208, False, SHOWN, "ACCEPTED"),
@@ -323,7 +324,7 @@ def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
         (BOTH, answer(40230, rows(ONE_BAD, TWO_BAD)), "REJECTED", [False, False]),
         (BOTH, answer(40230, rows({"txCode": 7}, {"ordId": 2})), "REJECTED", [False, False]),
         (BOTH, answer(0, rows(TWO_OK, ONE_OK)), "SUBMITTED", [True, True]),
-        (BOTH, answer(0, rows(ONE_OK, {"clOrdId": 5001, "txCode": 0})), "SUBMITTED", [True, True]),
+        (BOTH, answer(0, rows(ONE_OK, {"clOrdId": ID + 1, "txCode": 0})), "SUBMITTED", [True, True]),
         (replace(BOTH, nonce=6), answer(0, NAMED), "SUBMITTED", [True, True]),  # ids may have named others before
     ],
 )  # fmt: skip

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 
 import toolkit
-from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, enveloped, session
+from tests.client.fake import AGENT_KEY, MASTER, FakeVenue, enveloped, session
 from tests.client.orders.test_outcome import VAULT
 from tests.client.rows import whole
-from toolkit.client.orders.trading import _closing_orders
-from toolkit.errors import BadAnswer, InputError, WalletError
-from toolkit.products import ProductTable
-from toolkit.protocol.reads.door import seen
+from toolkit.errors import DataWarning, InputError, WalletError
 from toolkit.protocol.reads.info.positions import Position
 
-BTC = ProductTable.from_meta(META)["BTCUSDC"]
 OTHER = "0x" + "22" * 20
 
 
@@ -54,10 +51,10 @@ class Rows(FakeVenue):
     ],
 )
 def test_each_leg_of_a_position_is_closed(row: dict[str, str], price: Any, closing: list[Any]) -> None:
-    held = seen(Position, {"longSize": "0", "shortSize": "0"} | row)
-    assert held is not None
-    made = _closing_orders(BTC, held, price, {"slippage": None, "tif": None})
-    items = [order.to_item(BTC) for order in made]
+    fake = Rows(whole(Position.declared, **{"longSize": "0", "shortSize": "0", "positionMode": "1"} | row))
+    with suppress(InputError):  # there is none
+        session(fake).close_position("BTCUSDC", price=price)
+    items = [item for body in fake.bodies for item in json.loads(body)["action"]["orders"]]
     assert [(item["ordSide"], item["ordQty"].rstrip("0"), item["ordType"]) for item in items] == closing
     for item in items:
         assert item["ordSide"].endswith("_HEDGE") or item["reduceOnlyOption"] == "REDUCE_ONLY"
@@ -76,8 +73,12 @@ def test_a_position_is_closed_where_it_is() -> None:
     assert (first.get("vaultAddress"), second["vaultAddress"]) == (None, VAULT)
     with pytest.raises(InputError, match="no position in BTCUSDC to close"):
         session(Rows(position | {"longSize": "0"})).close_position("BTCUSDC")
-    with pytest.raises(BadAnswer, match="GET /info/position/list: Position: longSize is missing"):
-        session(Rows({name: value for name, value in position.items() if name != "longSize"})).close_position("BTCUSDC")
+    damaged = Rows({name: value for name, value in position.items() if name != "longSize"})
+    with pytest.warns(DataWarning, match="GET /info/position/list: Position: longSize is missing.*, which only reduce"):
+        session(damaged).close_position("BTCUSDC", price="60000")
+    orders = json.loads(damaged.bodies[-1])["action"]["orders"]
+    assert len(orders) == 4
+    assert all("reduceOnlyOption" in one or one["ordSide"].endswith("_CLOSE_HEDGE") for one in orders)
 
 
 def test_an_agent_key_alone_acts_for_its_only_master() -> None:

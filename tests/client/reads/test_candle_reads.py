@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Flow, Reply, Runtime
-from toolkit.client.reads.candle_cache import CandleCache, merged, missing
+from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.candle_reads import CandleRequest, finish, read, read_last
+from toolkit.coverage import gaps as missing
+from toolkit.coverage import merged
 from toolkit.errors import DataWarning, ExchangeError, MissingPackage
 from toolkit.protocol.reads.door import Door
 from toolkit.protocol.reads.endpoint import Endpoint
@@ -37,14 +39,14 @@ class Store:
         self.minutes = sorted(numbers)
         self.weeks = None if weeks is None else sorted(weeks)
         self.cap = cap
-        self.now_ms = BEGIN + 10**9
+        self.now_ms = BEGIN + 2 * 10**9
         self.passing_ms = 0
         self.asked: list[Asked] = []
         self.close: Callable[[int], str] = str
 
     def row(self, number: int, interval_s: int) -> dict[str, Any]:
         at = BEGIN // 1000 + number * interval_s
-        prices = dict.fromkeys(("open", "high", "low"), "9.5") | {"close": self.close(number)}
+        prices = {"open": "9.5", "high": "1000000", "low": "0.5", "close": self.close(number + 1)}
         amounts = {"volume": "2", "turnover": "3", "tradeCount": 4}
         return {"symbolName": "BTCUSDC", "timestamp": at, "intrvl": interval_s, **prices, **amounts}
 
@@ -109,22 +111,6 @@ def before(number: int, limit: int, interval_s: int = 60) -> Asked:
     return f"klines_before {interval_s}", {"timestamp": str(at), "limit": str(limit)}
 
 
-@pytest.mark.parametrize(
-    ("first_ms", "last_ms", "expected"),
-    [
-        (0, 0, (0, MINUTE)),
-        (1, MINUTE - 1, (MINUTE, MINUTE)),
-        (1, MINUTE, (MINUTE, 2 * MINUTE)),
-        (MINUTE, 3 * MINUTE - 1, (MINUTE, 3 * MINUTE)),
-        (MINUTE, 3 * MINUTE, (MINUTE, 4 * MINUTE)),
-    ],
-)
-def test_candles_start_at_multiples_of_their_length_in_the_window(
-    first_ms: int, last_ms: int, expected: tuple[int, int]
-) -> None:
-    assert CandleRequest("BTCUSDC", 60, first_ms, last_ms, 0, False).range == expected
-
-
 @pytest.mark.parametrize("cap", [1_000, 50])
 def test_a_range_is_read_in_windows_of_a_thousand_and_shown_as_it_comes(cap: int) -> None:
     store, bar = Store(range(2_100), cap=cap), Bar()
@@ -138,20 +124,6 @@ def test_a_range_is_read_in_windows_of_a_thousand_and_shown_as_it_comes(cap: int
     else:
         assert store.asked[:3] == [window(0, 1_000), window(0, 950), window(0, 900)]
     assert len(frame.attrs["raw"].pages) == len(store.asked)
-
-
-def test_an_answer_that_was_cut_off_at_its_end_is_continued_after_its_last_candle() -> None:
-    store = Store(range(100))
-    served = store.fetch
-
-    def first_fifty(endpoint: Endpoint, query: Any) -> Flow[Reply]:
-        store.minutes = [at for at in range(100) if BEGIN + at * MINUTE >= int(dict(query)["startTime"])][:50]
-        return served(endpoint, query)
-
-    store.fetch = first_fifty  # type: ignore[method-assign]
-    frame = store.run(read(store, request(0, 99), None, Bar()))  # type: ignore[arg-type]
-    assert numbers(frame) == list(range(100))
-    assert store.asked == [window(0, 100), window(50, 100)]
 
 
 @pytest.mark.parametrize(
@@ -205,35 +177,58 @@ def test_the_last_candles_are_completed_from_before_the_window() -> None:
     store = Store([1, 2, 5, 90, 95, 99])
     frame = store.run(read_last(store, request(90, 99), 5, None, Bar()))  # type: ignore[arg-type]
     assert numbers(frame) == [2, 5, 90, 95, 99]
-    assert store.asked == [window(90, 100), before(90, 2)]
+    hour = {"startTime": str(BEGIN + 60 * MINUTE), "endTime": str(BEGIN + 60 * MINUTE)}  # whether the others were quiet
+    assert store.asked == [window(90, 100), ("klines 3600", hour), before(90, 2)]
     assert len(frame.attrs["raw"].pages) == 2
     frame = store.run(read_last(store, request(96, 98), 9, None, Bar()))  # type: ignore[arg-type]
     assert numbers(frame) == [1, 2, 5, 90, 95], "all that there are"
-    assert store.asked[1] == ("klines_before 60", {"timestamp": str(BEGIN + 98 * MINUTE + 1), "limit": "9"})
-    assert store.asked[2:] == [before(1, 4)]
+    assert store.asked[2] == ("klines_before 60", {"timestamp": str(BEGIN + 98 * MINUTE + 1), "limit": "9"})
+    assert store.asked[3:] == [before(1, 4)]
     frame = store.run(read_last(store, request(90, 99), 3, None, Bar()))  # type: ignore[arg-type]
-    assert (numbers(frame), store.asked) == ([90, 95, 99], [window(90, 100)])
+    assert (numbers(frame), store.asked[::2]) == ([90, 95, 99], [window(90, 100)])
     frame = store.run(read_last(store, request(90, 99), 2, None, Bar()))  # type: ignore[arg-type]
     assert (numbers(frame), list(frame.index)) == ([95, 99], [0, 1])
 
 
-def test_a_venue_that_takes_no_notice_of_the_time_ends_a_search_and_a_completion() -> None:
-    store = Store(range(5_000, 5_050))
-    served = store.fetch
+WEEK, DAY, HOUR = 604_800, 86_400, 3_600
 
-    def always_the_same(endpoint: Endpoint, query: Any) -> Flow[Reply]:
-        assert len(store.asked) < 9
-        if endpoint.name == "klines_before":
-            query = [*query, ("timestamp", str(BEGIN + 6_000 * MINUTE))]
-        return served(endpoint, query)
 
-    store.fetch = always_the_same  # type: ignore[method-assign]
-    frame = store.run(read(store, request(0, 9_999), None, Bar()))  # type: ignore[arg-type]
-    assert numbers(frame) == list(range(5_000, 5_050))
-    assert [one[0] for one in store.asked].count("klines_before 60") == 2
-    frame = store.run(read_last(store, request(5_000, 5_049), 100, None, Bar()))  # type: ignore[arg-type]
-    assert numbers(frame) == list(range(5_000, 5_050))
-    assert [one[0] for one in store.asked] == ["klines 60", "klines_before 60"]
+@pytest.mark.parametrize(("length_s", "offset_s"), [(WEEK, 4 * DAY), (DAY, 16 * HOUR), (4 * HOUR, HOUR)])
+@pytest.mark.parametrize("cap", [1_000, 50])
+def test_candles_may_start_anywhere(tmp_path: Path, length_s: int, offset_s: int, cap: int) -> None:
+    """Weeks that start on Mondays, and days that start at 16:00: none is lost, and none is kept while it is forming."""
+    store, cache = Store(()), CandleCache(tmp_path, "mainnet 1")
+    length_ms, origin_ms = length_s * 1000, BEGIN // (length_s * 1000) * length_s * 1000 + offset_s * 1000
+    starts = [origin_ms + number * length_ms for number in range(-200, 1)]
+    now_ms = starts[-1] + length_ms // 3
+
+    def fetch(endpoint: Endpoint, query: Any) -> Flow[Reply]:
+        yield from ()
+        given = dict(query)
+        if endpoint.name == "klines":
+            found = [at for at in starts if int(given["startTime"]) <= at <= int(given["endTime"])][-cap:]
+        else:
+            found = [at for at in starts if at < int(given["timestamp"])][-min(cap, int(given["limit"])) :]
+        rows = [
+            store.row(0, length_s) | {"timestamp": at // 1000} for at in found if int(given["interval"]) == length_s
+        ]
+        return Reply(200, json.dumps({"code": 0, "message": "success", "data": rows}).encode())
+
+    store.fetch, store.now_ms = fetch, now_ms  # type: ignore[method-assign]
+    for first, last in [(0, -1), (0, -1), (20, -1), (0, 100), (-1, -1), (7, 7)]:
+        for more in (0, 1):  # from the start of a candle, and from just before the next one
+            first_ms, last_ms = (
+                starts[first] - more * (length_ms - 1),
+                min(now_ms, starts[last] + more * (length_ms - 1)),
+            )
+            asked = CandleRequest("BTCUSDC", length_s, first_ms, last_ms, now_ms, False)
+            for kept in (None, cache):
+                frame = store.run(read(store, asked, kept, Bar()))  # type: ignore[arg-type]
+                assert [round(at.timestamp() * 1000) for at in frame["time"]] == [
+                    at for at in starts if first_ms <= at <= last_ms
+                ]
+    last = cache.load("BTCUSDC", length_s)[0]["time"].max().timestamp() * 1000
+    assert starts[-3] <= last <= now_ms - length_ms
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -250,22 +245,16 @@ def test_a_cache_is_asked_first_and_given_what_is_closed(tmp_path: Path, exact: 
         return
     # Minute 118 ended a minute before now, which is how long a candle may still change.
     assert numbers(kept) == list(range(118))
-    assert covered == [(BEGIN, BEGIN + 118 * MINUTE)]
+    begun = BEGIN + 117 * MINUTE + 1  # candles that start later, wherever, may be forming
+    assert covered == [(BEGIN, begun)]
     frame = store.run(read(store, now, cache, Bar()))  # type: ignore[arg-type]
-    assert (numbers(frame), store.asked) == (list(range(120)), [window(118, 120)])
+    assert (numbers(frame), store.asked) == (
+        list(range(120)),
+        [("klines 60", {"startTime": str(begun), "endTime": str(BEGIN + 120 * MINUTE - 1)})],
+    )
     frame = store.run(read(store, request(50, 60, 119), cache, Bar()))  # type: ignore[arg-type]
     assert (numbers(frame), store.asked, list(frame.index)) == (list(range(50, 61)), [], list(range(11)))
     assert frame.attrs["raw"].pages == ()
-
-
-def test_a_candle_that_ended_while_it_was_read_is_not_kept(tmp_path: Path) -> None:
-    store, cache = Store(range(200)), CandleCache(tmp_path, "mainnet 1")
-    store.now_ms, store.passing_ms = BEGIN + 119 * MINUTE, 10 * MINUTE
-    store.run(read(store, request(0, 119, 119), cache, Bar()))  # type: ignore[arg-type]
-    assert numbers(cache.load("BTCUSDC", 60)[0]) == list(range(118))
-    store.now_ms, store.passing_ms = BEGIN + 100 * MINUTE, 0  # the venue's clock is behind what was known
-    store.run(read(store, request(0, 150, 150), CandleCache(tmp_path, "mainnet 2"), Bar()))  # type: ignore[arg-type]
-    assert numbers(CandleCache(tmp_path, "mainnet 2").load("BTCUSDC", 60)[0]) == list(range(99))
 
 
 @pytest.mark.parametrize("scope", ["local x", "mainnet 1"])
@@ -284,17 +273,7 @@ def test_a_local_cache_is_replaced_where_its_last_candle_is_another_now(tmp_path
         assert set(cache.load("BTCUSDC", 60)[0]["close"]) == {7.5}
     else:
         frame = store.run(read(store, request(0, 99), cache, Bar()))  # type: ignore[arg-type]
-    assert frame["close"].iloc[-1] == (7.5 if scope == "local x" else 99)
-
-
-@pytest.mark.parametrize(("now", "more_ms", "expected"), [(3, 0, [0, 2]), (3, -1, [0]), (4, 0, [0, 2, 3])])
-def test_a_candle_is_closed_at_the_end_of_its_interval(now: int, more_ms: int, expected: list[int]) -> None:
-    store = Store([0, 2, 3])
-    asked = request(0, 9)
-    frame = store.run(read(store, asked, None, Bar()))  # type: ignore[arg-type]
-    at = CandleRequest("BTCUSDC", 60, asked.first_ms, asked.last_ms, BEGIN + now * MINUTE + more_ms, False)
-    assert numbers(finish(frame, at, closed=True, fill=False)) == expected
-    assert numbers(finish(frame, at, closed=False, fill=False)) == [0, 2, 3]
+    assert frame["close"].iloc[-1] == (7.5 if scope == "local x" else 100)
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -306,10 +285,10 @@ def test_an_interval_without_trades_is_filled_flat_at_the_last_close(exact: bool
     number: Any = Decimal if exact else float
     assert numbers(filled) == [0, 1, 2, 3, 4]
     assert filled.index.name == "time"
-    assert filled["open"].tolist() == [number("9.5"), number("9.5"), number(1), number(1), number("9.5")]
-    for name in ("high", "low"):
-        assert filled[name].tolist() == filled["open"].tolist()
-    assert filled["close"].tolist() == [number(one) for one in (0, 1, 1, 1, 4)]
+    assert filled["open"].tolist() == [number("9.5"), number("9.5"), number(2), number(2), number("9.5")]
+    for name, price in (("high", "1000000"), ("low", "0.5")):
+        assert filled[name].tolist() == [number(price), number(price), number(2), number(2), number(price)]
+    assert filled["close"].tolist() == [number(one) for one in (1, 2, 2, 2, 5)]
     assert filled["volume"].tolist() == [number(one) for one in (2, 2, 0, 0, 2)]
     assert filled["turnover"].tolist() == [number(one) for one in (3, 3, 0, 0, 3)]
     assert filled["trades"].tolist() == [4, 4, 0, 0, 4]

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 import toolkit
-from toolkit.client.reads import frames
 from toolkit.errors import InputError
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.session import Session
@@ -72,7 +71,8 @@ def test_every_query_and_every_table_of_a_session_takes_an_index(session: Sessio
         and inspect.signature(member).return_annotation == "pd.DataFrame"
     }
     # what_if has two labelled rows of one account, and no key. stop_all trades, and its rows are of several kinds.
-    assert tables - {"what_if", "stop_all"} == set(reads(session))
+    # Those of a statement are numbered, as each continues the balance of the one before.
+    assert tables - {"what_if", "stop_all", "statement"} == set(reads(session))
 
 
 def test_a_read_has_its_key_as_the_index_or_as_a_column(session: Session) -> None:
@@ -106,16 +106,6 @@ def test_an_index_that_is_no_column_is_refused(session: Session, index: Any) -> 
     assert caught.value.field == "index"
 
 
-def test_a_misspelt_index_is_answered_with_the_name_that_was_meant(session: Session) -> None:
-    with pytest.raises(InputError, match=r"index has 'timed', which is no column of this table\. Did you mean 'time'"):
-        session.fills(index="timed")
-
-
-def test_filled_candles_keep_their_times_as_a_column(session: Session) -> None:
-    made = session.klines("BTCUSDC", "1m", limit=5, fill=True, index=None)
-    assert made["time"].diff().dropna().eq(pd.Timedelta("1m")).all()
-
-
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_key_comes_through_polars_duckdb_and_arrow(session: Session, name: str) -> None:
     made, key = call(session, name)(index=None), KEYS[name]
@@ -132,9 +122,3 @@ def test_the_key_comes_through_polars_duckdb_and_arrow(session: Session, name: s
         assert isinstance(frame, pl.DataFrame)
         assert frame.columns[0] == key
         assert frame[key].to_list() == expected
-
-
-def test_a_table_without_rows_has_the_same_columns() -> None:
-    made = frames.typed([], {"intent": "string", "time": "datetime64[ms, UTC]", "value": "float64"})
-    assert [str(dtype) for dtype in made.dtypes] == ["string", "datetime64[ms, UTC]", "float64"]
-    assert frames.indexed(made, "intent").index.name == "intent"

@@ -23,7 +23,7 @@ from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.read_budget import ReadBudget
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads.reading import whole
-from toolkit.errors import BadAnswer, DataWarning, InputError, NotSent, OutcomeUnknown
+from toolkit.errors import BadAnswer, DataWarning, InputError, NotSent
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 from toolkit.research import live
 from toolkit.venue.local import LocalVenue
@@ -80,6 +80,7 @@ class Pager:
         record = self.endpoint.record
         given = {record.identity[0]: str(number), record.time: NOW - 10**7 + number if at_ms is None else at_ms}
         made = {one.wire: value_of(one) for one in record.fields if one.published} | nothing_of_sums(record)
+        made |= {one.wire: number + 1 for one in record.fields if one.kind == "id"}
         return made | {"role": "MAKER"} | given
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -150,13 +151,6 @@ def test_an_honest_list_is_read_whole_and_without_a_word(query: str, size: int, 
         assert pager.requests <= count // (size - 1) + 12
 
 
-def test_a_short_list_with_a_total_takes_one_request() -> None:
-    for count in (0, 1, 19, 30, 499):
-        pager = Pager("order_states", count)
-        pager.read()
-        assert pager.requests == 1, count
-
-
 LIES: dict[str, tuple[dict[str, Any], int, str, bool]] = {
     "none at all": ({"total": 0}, 1_420, "1,420 rows were read in .* but the venue reports a total of 0", False),
     "none of a few": ({"total": 0, "size": 7, "count": 30}, 30, "30 rows .* but the venue reports a total of 0", False),
@@ -221,12 +215,6 @@ def test_orders_that_change_faster_than_a_page_holds_end_the_read_too() -> None:
     assert frame.attrs["moved"] > 300
     assert frame.attrs["missing"] in said[0]
     assert "of 1,420 rows were read" in said[0]
-
-
-def test_orders_of_one_page_are_of_one_moment() -> None:
-    pager = Pager("order_states", 499, moves=25)
-    frame, said = pager.read()
-    assert (pager.requests, len(frame), frame.attrs["moved"], said) == (1, 499, 0, [])
 
 
 # Budgets.
@@ -345,6 +333,58 @@ def test_candles_that_were_not_read_are_counted(candles: Candles, words: str, tm
     assert (len(whole), said) == (1_700, [])
 
 
+class Leaky(httpx.BaseTransport):
+    """A transport to a local venue whose answers leave out the candles of a minute between two times, Unix s."""
+
+    def __init__(self, venue: LocalVenue, hidden: range) -> None:
+        self.inner: Any = venue.transport()
+        self.hidden = hidden
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response: httpx.Response = self.inner.handle_request(request)
+        response.read()
+        if request.url.path != ENDPOINTS["klines"].path:
+            return response
+        answer = response.json()
+        rows = answer["data"]
+        answer["data"] = [row for row in rows if row["intrvl"] > 60 or row["timestamp"] not in self.hidden]
+        return httpx.Response(response.status_code, json=answer)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_hole_in_candles_is_quiet_only_where_their_hour_has_no_more_trades(exact: bool, tmp_path: Path) -> None:
+    with LocalVenue(clock="manual", market="calm") as venue:
+        venue.advance("4h 10m")
+        now = venue.host.now_ms() // 1_000
+        hidden = range(now - 9_000, now - 3_000)
+        given: Any = {"start": "5h", "exact": exact, "cache": None if exact else tmp_path, "progress": False}
+        with toolkit.connect(venue=venue, transport=Leaky(venue, hidden)) as session:
+            with pytest.warns(
+                DataWarning, match=r"100 candles of BTCUSDC .* are missing, as longer ones count .* more"
+            ):
+                frame = session.klines("BTCUSDC", "1m", **given)
+            assert len(frame) == 200
+            coverage = frame.attrs["coverage"]
+            [(begin, end)] = coverage["missing"]
+            assert ((end - begin).total_seconds(), coverage["quiet"]) == (6_000, 0)
+            with pytest.raises(BadAnswer, match="100 candles of BTCUSDC"):
+                whole(frame)
+        with toolkit.connect(venue=venue) as session:  # nothing of it was kept
+            assert len(session.klines("BTCUSDC", "1m", **given)) == 300
+
+
+@pytest.mark.parametrize("minutes", [3, 30, 100])
+def test_a_quiet_market_has_holes_without_a_word(minutes: int) -> None:
+    with LocalVenue(clock="manual", market=None) as venue, toolkit.connect(venue=venue) as session:
+        venue.control.set_oracle("BTCUSDC", "62500")
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62510", "5")
+        for _ in range(4):
+            session.buy("BTCUSDC", "0.001")
+            venue.advance(f"{minutes}m")
+        frame = session.klines("BTCUSDC", "1m", start="1d", progress=False)
+        assert (len(frame), frame.attrs["missing"], frame.attrs["coverage"]["missing"]) == (4, "", [])
+
+
 # Decisions.
 
 
@@ -382,22 +422,13 @@ def is_eth(row: dict[str, Any]) -> bool:
 SHORT = "1 of 2 rows were read in .* The others did not come at a second time either"
 
 
-def test_what_can_be_cancelled_is_and_what_may_be_left_is_unknown(venue: LocalVenue) -> None:
+def test_orders_that_a_list_hides_are_cancelled_all_the_same(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue) as seeing:
-        for stop in (lambda s: s.stop_all(), lambda s: s.limits.stop("test")):
+        for stop in (lambda s: s.stop_all(), lambda s: s.limits.stop("test"), lambda s: s.cancel_all()):
+            seeing.buy("ETHUSDC", "0.1", price="2000")
             with toolkit.connect(venue=venue, transport=Hiding(venue, "order_states", is_eth)) as session:
-                report = stop(session)
-            unknown = report[report["outcome"] == "UNKNOWN"]
-            assert "other orders may be open. /info/order/states: 0 of 1 rows were read" in unknown["message"].iloc[0]
-            assert seeing.orders(open=True)["symbol"].tolist() == ["ETHUSDC"]
-        seeing.limits.resume()
-        seeing.buy("BTCUSDC", "0.01", price="50000")
-        session = toolkit.connect(venue=venue, transport=Hiding(venue, "order_states", is_eth))
-        with session, pytest.raises(OutcomeUnknown, match="1 orders were cancelled, and others may be open"):
-            session.cancel_all()
-        assert seeing.orders(open=True)["symbol"].tolist() == ["ETHUSDC"]
-        assert len(seeing.cancel_all()) > 0
-        assert seeing.orders(open=True).empty
+                stop(session)
+            assert seeing.orders(open=True).empty
 
 
 def test_limits_refuse_an_order_while_open_orders_may_be_missing(venue: LocalVenue) -> None:

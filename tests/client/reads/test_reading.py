@@ -17,16 +17,11 @@ from tests.client.rows import value_of
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply, Runtime
 from toolkit.client.io.rate_limits import RateLimiter
 from toolkit.client.io.transport import Retry
+from toolkit.client.reads.catalogue import Catalogue
 from toolkit.client.reads.conversion import OrderRef, is_order_row, order_ref, query_text, seconds
 from toolkit.client.reads.info import Info
-from toolkit.client.reads.paging import PagedRead, identity, oldest_first
-from toolkit.client.reads.reading import (
-    Catalogue,
-    Reader,
-    amount,
-    is_hedged,
-    meta_rows,
-)
+from toolkit.client.reads.paging import PagedRead, oldest_first
+from toolkit.client.reads.reading import Reader, amount, is_hedged
 from toolkit.environments import LOCAL, TESTNET
 from toolkit.errors import DataWarning, InputError, MalformedRequest, TimedOut, UnknownProduct
 from toolkit.progress import Progress
@@ -228,7 +223,8 @@ def test_a_code_that_is_newly_listed_is_looked_up_and_the_answer_read_again() ->
     world.run(world.catalogue.table())
     world.now += 2_000
     world.answers["products"] = {**META, "perpProducts": [BTC, ETH, {**BTC, "symbol": "NEWUSDC", "code": "3"}]}
-    frame = world.run(world.reader.table("funding_rates", {}))
+    with pytest.warns(DataWarning, match="FundingRate: product 4 is not in the venue's list. It is shown by its code"):
+        frame = world.run(world.reader.table("funding_rates", {}))
     assert frame["symbol"].tolist() == ["BTCUSDC", "NEWUSDC", "4"]
     assert [fetch.path for fetch in world.sent].count(ENDPOINTS["products"].path) == 1
 
@@ -242,12 +238,6 @@ def test_a_market_is_identified_by_its_chain_or_by_the_genesis_of_a_local_venue(
     for nothing in (None, {}, [], {"blockHash": ""}):
         world.answers["block"] = nothing
         assert world.run(world.reader.market_identity(LOCAL)) == f"local {LOCAL.base_url}"
-
-
-def test_margin_tables_are_a_row_for_each_tier() -> None:
-    tables = [{"tableId": 1, "riskLimitVo": [{"a": 1}, 7, {"a": 2}]}, {"tableId": 2, "riskLimitVo": []}, {"code": 5}, 9]
-    assert meta_rows(tables) == [{"tableId": 1, "a": 1}, {"tableId": 1, "a": 2}, {"code": 5}, 9]
-    assert meta_rows(None) == meta_rows({}) == []
 
 
 def test_a_product_list_is_as_it_came_where_every_row_can_be_read() -> None:
@@ -330,32 +320,6 @@ def test_pages_are_asked_for_by_time_and_within_a_millisecond_by_number() -> Non
     assert [row["id"] for row in oldest_first([read])] == list("3456789")
     other = PagedRead(ENDPOINTS["fills"], (), rows={("60",): fill(60, 5), ("1",): fill(1, 99)})
     assert [row["id"] for row in oldest_first([read, other])] == ["3", "4", "5", "6", "7", "60", "8", "9", "1"]
-
-
-def test_rows_without_a_readable_time_come_last_and_move_no_window() -> None:
-    rows = [
-        fill(3),
-        {"id": "2", "blockTime": "x"},
-        {"id": "1", "blockTime": MAX_TIME + 1},
-        {"id": "0", "blockTime": -1},
-    ]
-    fetch, asked = paged(lambda query: {"total": 4, "items": rows if query["page"] == "1" else []})
-    read = PagedRead(ENDPOINTS["fills"], ())
-    run(read, fetch)
-    assert [row["id"] for row in read.newest_first()] == ["3", "2", "1", "0"]
-    assert len(asked) == 1
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        ({"id": 5, "x": 1}, ("5",)),
-        ({"id": "", "x": 1}, ("id=", "x=1")),
-        ({"x": 1, "a": None}, ("a=None", "x=1")),
-    ],
-)
-def test_a_row_is_known_by_its_number_or_by_all_that_it_has(row: dict[str, Any], expected: tuple[str, ...]) -> None:
-    assert identity(ENDPOINTS["fills"], row) == expected
 
 
 # Parameters.

@@ -43,34 +43,20 @@ def session_in(mode: str) -> Session:
 @pytest.mark.parametrize("exact", [False, True])
 def test_candles_of_several_products_are_those_of_each_by_symbol_and_time(session: Session, exact: bool) -> None:
     made = session.klines(["BTCUSDC", 2, "btcusdc"], "1h", limit=30, exact=exact)
-    assert made.index.names == ["symbol", "time"]
-    assert made.index.get_level_values("symbol").unique().tolist() == BOTH
+    assert made["symbol"].unique().tolist() == BOTH
     for symbol in BOTH:
         alone = session.klines(symbol, "1h", limit=30, exact=exact)
-        pd.testing.assert_frame_equal(made.loc[symbol], alone.drop(columns="symbol"), check_freq=False)
-    closes = made["close"].unstack("symbol")
-    assert closes.shape == (30, 2)
+        pd.testing.assert_frame_equal(made[made["symbol"] == symbol], alone, check_freq=False)
+    assert made.pivot(columns="symbol", values="close").shape == (30, 2)
+    assert made.attrs["coverage"]["proven"] == alone.attrs["coverage"]["proven"]
     assert len(made.attrs["raw"].pages) >= 2
-
-
-@pytest.mark.parametrize("given", [{"closed": True}, {"start": "2d", "end": "1d", "fill": True}])
-def test_candles_of_several_products_take_the_same_arguments(session: Session, given: dict[str, Any]) -> None:
-    made = session.klines(BOTH, "15m", index=None, **given)
-    alone = [session.klines(symbol, "15m", index=None, **given) for symbol in BOTH]
-    pd.testing.assert_frame_equal(made, pd.concat(alone, ignore_index=True))
-    assert session.klines(BOTH, "15m", index="symbol", **given).index.unique().tolist() == BOTH
-
-
-def test_a_list_of_one_product_has_the_shape_of_a_list(session: Session) -> None:
-    assert session.klines(["BTCUSDC"], "1h", limit=2).index.names == ["symbol", "time"]
-    assert session.klines("BTCUSDC", "1h", limit=2).index.names == ["time"]
 
 
 def test_candles_that_are_missing_leave_the_columns_and_dtypes(session: Session) -> None:
     some, none = (session.klines(BOTH, "1m", *when) for when in (("5m",), ("2010-01-01", "2010-01-02")))
     assert none.empty
     assert none.dtypes.equals(some.dtypes)
-    assert none.index.names == some.index.names == ["symbol", "time"]
+    assert none.index.names == some.index.names == ["time"]
 
 
 def test_a_start_before_what_the_feed_has_is_said(session: Session) -> None:
@@ -124,14 +110,6 @@ def test_records_of_several_products_are_those_of_each(session: Session, name: s
     assert set(read("BTCUSDC", index=None)["symbol"]) == {"BTCUSDC"}
 
 
-@pytest.mark.parametrize("symbol", [None, "SOLUSDC", ["SOLUSDC"], ["BTCUSDC", "SOLUSDC"]])
-def test_open_orders_of_several_products_are_listed_once(session: Session, symbol: Any) -> None:
-    made = session.orders(symbol, open=True)
-    named = [symbol] if isinstance(symbol, str) else symbol or ["BTCUSDC", "SOLUSDC"]
-    assert sorted(made["symbol"]) == sorted(named)
-    assert made["order_id"].is_unique
-
-
 @pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
 def test_positions_are_indexed_by_symbol_and_have_a_row_for_each_leg(mode: str) -> None:
     with session_in(mode) as made:
@@ -150,3 +128,24 @@ def test_a_list_without_a_product_or_with_an_unknown_one_is_refused(session: Ses
         getattr(session, name)([])
     with pytest.raises(UnknownProduct, match="no product 'NOSUCH'"):
         getattr(session, name)(["BTCUSDC", "NOSUCH"])
+
+
+def test_funding_rates_of_several_products_say_what_is_proven(session: Session) -> None:
+    made = session.info.funding_rate_history([*BOTH, "btcusdc"], start="1d")
+    for symbol in BOTH:
+        alone = session.info.funding_rate_history(symbol, start="1d")
+        pd.testing.assert_frame_equal(made[made["symbol"] == symbol].reset_index(drop=True), alone)
+        assert made.attrs["coverage"] == alone.attrs["coverage"]
+    ((start, end),) = made.attrs["coverage"]["proven"]
+    assert end - start == pd.Timedelta(days=1)
+
+
+def test_candles_say_what_is_proven_quiet_and_forming(session: Session) -> None:
+    made = session.klines("BTCUSDC", "1m", start="90m")
+    said = made.attrs["coverage"]
+    assert (said["missing"], said["quiet"] + len(made) - said["forming"]) == ([], 90)
+    with session.stream.candles("BTCUSDC", "1m") as live:
+        frame = live.frame()
+    found = frame.attrs["coverage"]
+    assert (found["forming"], found["missing"]) == (1, [])
+    assert found["proven"] == [(frame["time"].min(), frame["time"].max() + pd.Timedelta("1m"))]

@@ -17,9 +17,8 @@ from toolkit.client.io.flow import Driver, Runtime, Synchronous
 from toolkit.client.reads import frames
 from toolkit.client.reads.table_flows import TableFlows
 from toolkit.environments import TESTNET
-from toolkit.errors import BadAnswer, DataWarning, InputError, UnknownProduct
+from toolkit.errors import BadAnswer, DataWarning, InputError
 from toolkit.protocol.reads.endpoint import MAX_TIME
-from toolkit.protocol.reads.feed import RECORDS as FEED
 from toolkit.protocol.reads.info_queries import ENDPOINTS
 
 MINUTE = 60_000
@@ -95,25 +94,6 @@ def test_half_of_the_subscriptions_of_a_connection_are_open_at_a_time(count: int
     assert (stream.most, stream.open, len(stream.made)) == (most, 0, count)
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_tickers_are_those_of_listed_products(exact: bool) -> None:
-    stream = Stream(lambda name, symbol, exact: pd.DataFrame({"symbol": [symbol]}))
-    products = [BTC, {**ETH, "listStatus": "delisted"}]
-    world = World(products={**META, "perpProducts": products})
-    assert Tables(world, stream).tickers(index=None)["symbol"].tolist() == ["BTCUSDC"]
-    world = World(products={**META, "perpProducts": products[1:]})
-    none = Tables(world, stream).tickers(exact=exact, index=None)
-    pd.testing.assert_frame_equal(none, frames.empty(FEED["ticker"], exact=exact))
-
-
-def test_a_book_has_twenty_levels_unless_another_depth_is_given() -> None:
-    stream = Stream(lambda *given, exact: pd.DataFrame({"level": [given[-1]]}))
-    tables = Tables(World(), stream)
-    assert tables.order_book("BTCUSDC")["level"].tolist() == [20]
-    assert tables.order_book(2, 3)["level"].tolist() == [3]
-    assert stream.made == [("order_book", "BTCUSDC", 20), ("order_book", "ETHUSDC", 3)]
-
-
 def traded(symbol: str, *times_ms: int) -> pd.DataFrame:
     times = pd.DatetimeIndex(np.array(times_ms, dtype="M8[ms]")).tz_localize("UTC")
     frame = pd.DataFrame({"time": times, "symbol": symbol, "number": range(len(times_ms))})
@@ -135,13 +115,6 @@ def test_trades_of_several_products_are_by_time_and_at_one_time_in_the_order_of_
         tables.trades(2, NOW - 1)
 
 
-def test_a_window_without_bounds_has_the_trades_of_every_time() -> None:
-    whole = traded("BTCUSDC", 0, 1, MAX_TIME)
-    tables = Tables(World(), Stream(lambda name, symbol, exact: whole))
-    pd.testing.assert_frame_equal(tables.trades("BTCUSDC"), whole)
-    assert tables.trades("BTCUSDC", limit=1)["number"].tolist() == [2]
-
-
 @pytest.mark.parametrize("exact", [True, False])
 def test_fee_rates_are_read_for_the_account_that_is_known(exact: bool) -> None:
     def own(name: str, account: str, exact: bool) -> pd.DataFrame:
@@ -153,12 +126,6 @@ def test_fee_rates_are_read_for_the_account_that_is_known(exact: bool) -> None:
         made = tables.fee_rates(exact=exact)
         assert made.index.tolist() == ["BTCUSDC", "ETHUSDC"]
         assert made.to_numpy().tolist() == [[D(one) if exact else float(one) for one in rates]] * 2
-
-
-@pytest.mark.parametrize("name", ["klines", "ticker", "trades"])
-def test_a_table_of_the_market_needs_a_product(name: str) -> None:
-    with pytest.raises(UnknownProduct):
-        getattr(Tables(World()), name)(None)
 
 
 def test_the_wallet_of_a_cross_position_is_read_with_its_zeros() -> None:
@@ -250,7 +217,7 @@ def test_an_order_without_its_number_is_no_answer(given: dict[str, Any]) -> None
 
 
 def test_open_is_true_or_false() -> None:
-    with pytest.raises(InputError, match=r"open is 'yes'\. Give True or False"):
+    with pytest.raises(InputError, match=r"open is 'yes' \(str\)\. Give True or False"):
         Tables(World()).orders(open="yes")  # type: ignore[arg-type]
 
 
@@ -310,18 +277,6 @@ def test_role_and_type_are_asked_for_in_the_window_of_the_fills_that_are_not_kno
     assert asked(world, "fills", "order_events") == [("fills", {})]
 
 
-def test_what_a_venue_does_not_show_yet_is_asked_for_again() -> None:
-    world = Fills(FILLED, {1: "MAKER"}, {51: "LIMIT", 52: "MARKET"})
-    tables = Tables(world)
-    made = tables.fills()
-    assert made["role"].isna().tolist() == [False, True, True]
-    assert made["type"].isna().tolist() == [False, False, True]
-    world.roles, world.types = ROLES, TYPES
-    world.sent.clear()
-    assert tables.fills()["role"].tolist() == ["MAKER", "TAKER", "MAKER"]
-    assert asked(world, "fills", "order_events") == [("fills", {}), *of_roles(5, 9, "MAKER", "TAKER")]
-
-
 @pytest.mark.parametrize(("role", "expected"), [("MAKER", [1, 3]), ("TAKER", [2])])
 def test_fills_of_one_role_have_it_without_a_further_question(role: str, expected: list[int]) -> None:
     world = Fills(FILLED, ROLES, TYPES)
@@ -360,3 +315,117 @@ def test_roles_are_forgotten_only_where_more_are_known_than_are_kept(
     world.fills = FILLED
     tables.fills(None, NOW + 9)
     assert len(world.reader.known_fills) == known
+
+
+class Market(World):
+    """Candles of every interval from 1970 to now. Each request for candles passes `passing_ms`."""
+
+    passing_ms = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW + MINUTE // 2
+        self.answers |= {"klines": self.inside, "klines_before": self.before}
+
+    def inside(self, query: dict[str, str]) -> list[dict[str, Any]]:
+        found = self.rows(int(query["interval"]), int(query["startTime"]), min(int(query["endTime"]), self.now))
+        self.now += self.passing_ms
+        return found
+
+    def before(self, query: dict[str, str]) -> list[dict[str, Any]]:
+        last_ms = min(int(query["timestamp"]) - 1, self.now)
+        return self.rows(int(query["interval"]), 0, last_ms, int(query["limit"]))
+
+    def rows(self, interval_s: int, first_ms: int, last_ms: int, limit: int = 1_000) -> list[dict[str, Any]]:
+        last = last_ms // 1000 // interval_s
+        first = max(-(-first_ms // 1000 // interval_s), last - limit + 1)
+        prices = dict.fromkeys(("open", "high", "low", "close", "volume", "turnover"), "1")
+        return [
+            {"symbolName": "BTCUSDC", "timestamp": at * interval_s, "intrvl": interval_s, **prices, "tradeCount": 1}
+            for at in range(max(1, first), last + 1)
+        ]
+
+
+def minutes(frame: pd.DataFrame) -> list[int]:
+    return [round((at.timestamp() * 1000 - NOW) / MINUTE) for at in frame.index]
+
+
+def window(first: int, stop: int) -> tuple[str, dict[str, str]]:
+    return "klines", {"startTime": str(NOW + first * MINUTE), "endTime": str(NOW + stop * MINUTE - 1)}
+
+
+@pytest.mark.parametrize(
+    ("given", "queries", "expected"),
+    [
+        ({"limit": 2}, [window(-2, 1)], [-1, 0]),
+        ({"limit": 2, "closed": True}, [window(-2, 1)], [-2, -1]),
+        ({"limit": 2, "end": NOW - 10 * MINUTE}, [window(-12, -9)], [-11, -10]),
+        ({"limit": 1, "start": NOW - 2 * MINUTE}, [window(-2, 1)], [-2, -1, 0]),
+        ({"start": NOW - 2 * MINUTE, "closed": True}, [window(-2, 1)], [-2, -1]),
+        ({"start": NOW - 2 * MINUTE, "end": NOW - MINUTE}, [window(-2, 0)], [-2, -1]),
+        ({"start": NOW - 2 * MINUTE, "end": NOW - MINUTE - 1}, [window(-2, -1)], [-2]),
+        ({"start": NOW - MINUTE, "end": NOW - MINUTE}, [window(-1, 0)], [-1]),
+        ({"start": NOW, "end": NOW + 9 * MINUTE}, [window(0, 1)], [0]),
+        (
+            {"start": NOW + MINUTE // 2},
+            [("klines", {"startTime": str(NOW + MINUTE // 2), "endTime": str(NOW + MINUTE - 1)})],
+            [],
+        ),
+        (
+            {"limit": 2, "end": NOW + 9 * MINUTE},
+            [("klines_before", {"timestamp": str(NOW + MINUTE // 2 + 1), "limit": "3"})],
+            [-1, 0],
+        ),
+    ],
+)
+def test_candles_are_those_that_start_in_the_window_or_the_last_ones(
+    given: dict[str, Any], queries: list[Any], expected: list[int]
+) -> None:
+    world = Market()
+    made = Tables(world).klines("BTCUSDC", "1m", **given)
+    assert (asked(world, "klines", "klines_before"), minutes(made)) == (queries, expected)
+
+
+def test_a_start_below_a_day_is_a_number_of_candles_and_a_day_is_a_time() -> None:
+    tables = Tables(Market())
+    with pytest.raises(InputError, match="A number of candles is limit=86399999"):
+        tables.klines("BTCUSDC", "1w", 86_399_999)
+    assert len(tables.klines("BTCUSDC", "1w", 86_400_000)) > 1_000
+    assert len(tables.klines("BTCUSDC", "1w", 0)) > 2_900
+
+
+@pytest.mark.parametrize("from_start", [True, False])
+@pytest.mark.parametrize(("end_ms", "reads"), [(None, 3), (0, 1), (MINUTE * 3 // 2, 2), (MINUTE * 10, 3)])
+def test_candles_are_read_again_where_another_began_meanwhile_three_times_at_most(
+    from_start: bool, end_ms: int | None, reads: int
+) -> None:
+    world = Market()
+    world.passing_ms = MINUTE
+    end = None if end_ms is None else NOW + end_ms
+    given: dict[str, Any] = {"start": NOW - MINUTE} if from_start else {"limit": 20}
+    made = Tables(world).klines("BTCUSDC", "1m", end=end, **given)
+    assert [int(query["endTime"]) for _, query in asked(world, "klines")] == [
+        NOW + (number + 1) * MINUTE - 1 for number in range(reads)
+    ]
+    assert minutes(made)[-1] == reads - 1
+
+
+def test_a_start_after_now_is_compared_with_the_time_of_an_answer_once() -> None:
+    world = Market()
+    tables = Tables(world)
+    tables.klines("BTCUSDC", "1m", limit=1)
+    later = {**META, "perpProducts": [BTC, ETH]}
+
+    def products(query: dict[str, str]) -> dict[str, Any]:
+        world.now = NOW + 2 * MINUTE
+        return later
+
+    world.answers["products"] = products
+    world.sent.clear()
+    with pytest.raises(InputError, match=f"^start {NOW + MINUTE} is after end {NOW}$"):
+        tables.klines("BTCUSDC", "1m", NOW + MINUTE, NOW)
+    assert world.sent == [], "the end decides"
+    assert minutes(tables.klines("BTCUSDC", "1m", NOW + MINUTE)) == [1, 2]
+    assert [one.path for one in world.sent].count(ENDPOINTS["products"].path) == 1
+    with pytest.raises(InputError, match=f"^start {NOW + 9 * MINUTE} is after now$"):
+        tables.klines("BTCUSDC", "1m", NOW + 9 * MINUTE)

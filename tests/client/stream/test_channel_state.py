@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,18 +13,11 @@ from hypothesis import strategies as st
 from tests.client.rows import whole
 from toolkit.client.stream.channel_state import (
     KEPT,
-    AccountState,
     AppendState,
-    BookState,
-    KeyedState,
-    LatestState,
     moment,
     row,
-    state_of,
 )
 from toolkit.client.stream.kinds import _leverages
-from toolkit.client.stream.protocol import FeedProtocol
-from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed import RECORDS
@@ -51,27 +43,7 @@ def numbers(state: AppendState) -> list[int]:
     return [int(one["filledPx"]) for one in state.records()]
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("orderBook", BookState),
-        ("ticker", LatestState),
-        ("candle", KeyedState),
-        ("aopState", AccountState),
-        ("trades", AppendState),
-    ],
-)
-def test_each_style_of_channel_has_its_state(kind: str, expected: type[Any]) -> None:
-    made = state_of(wire.CHANNELS[kind], {})
-    assert type(made) is expected
-    assert (made.records(), made.taken, made.dropped, made.fault, made.noticed) == ([], 0, 0, "", {})
-
-
-def test_a_log_keeps_the_newest_ten_thousand() -> None:
-    assert numbers(log(*range(10_003))) == list(range(3, 10_003))
-
-
-LINES = st.lists(st.integers(0, 2), max_size=12)
+LINES = st.lists(st.integers(1, 3), max_size=12)
 
 
 @settings(max_examples=60)
@@ -90,43 +62,6 @@ def test_a_snapshot_after_a_break_adds_what_is_new_where_it_overlaps(
     assert state.records() == known + fresh
     has_hole = bool(known) and bool(recent) and len(during) >= len(recent)
     assert state.holes == has_hole
-
-
-@pytest.mark.parametrize(
-    ("known", "recent", "expected", "holes"),
-    [
-        ([1, 2, 3, 4], [2, 3], [1, 2, 3], 0),  # a revert
-        ([1, 2, 3, 4], [3, 9], [1, 2, 3, 9], 0),
-        ([1, 2, 5, 6], [4, 7], [1, 2, 4, 7], 1),  # what is older than all of it does not contradict it
-        ([5, 6], [1, 2], [1, 2], 0),  # another venue
-        ([1, 2], [5, 6], [1, 2, 5, 6], 1),
-        ([], [1], [1], 0),
-    ],
-)
-def test_what_a_snapshot_contradicts_is_taken_back(
-    known: list[int], recent: list[int], expected: list[int], holes: int
-) -> None:
-    state = log(*known)
-    state.snapshot(said(*map(trade, recent)), merge=False)
-    assert (numbers(state), state.holes) == (expected, holes)
-
-
-def test_another_trade_of_the_same_time_takes_back_the_one_that_was_known() -> None:
-    state = log(1, 2)
-    state.snapshot(said(trade(7, 2)), merge=False)
-    assert numbers(state) == [1, 7]
-    state = AppendState(wire.CHANNELS["tx"], {})
-    hashes = [whole(RECORDS["tx"], txHash=name, blockHeight=5) for name in "ab"]
-    state.snapshot({**hashes[0]}, merge=False)
-    state.snapshot({**hashes[1]}, merge=False)
-    assert [one["txHash"] for one in state.records()] == ["b"]
-
-
-def test_an_increment_without_a_sequence_may_repeat_the_last_hundred() -> None:
-    state = log(*range(150))
-    assert state.increment(said(trade(50), trade(49), trade(200)), sequenced=False) == [trade(49), trade(200)]
-    assert state.increment(said(trade(200)), sequenced=True) == [trade(200)], "with a sequence it is another one"
-    assert numbers(state)[-3:] == [49, 200, 200]
 
 
 def test_a_fill_puts_each_record_in_its_place_and_its_message_is_taken_once_only() -> None:
@@ -156,34 +91,6 @@ def test_a_fill_puts_each_record_in_its_place_and_its_message_is_taken_once_only
 def test_what_is_no_list_of_records_is_an_error(rows: Any) -> None:
     with pytest.raises(FeedError, match="an item is not a record"):
         log().increment({**BTC, "trades": rows}, sequenced=True)
-
-
-@pytest.mark.parametrize("missing", ["open", "timestamp", "all"])
-def test_a_candle_that_has_begun_needs_all_its_fields_and_one_that_has_not_is_none(missing: str) -> None:
-    state = KeyedState(wire.CHANNELS["candle"], {})
-    candle = whole(RECORDS["candle"], timestamp=60)
-    needed = [one.wire for one in RECORDS["candle"].needed] if missing == "all" else [missing]
-    state.increment({name: value for name, value in candle.items() if name not in needed}, sequenced=True)
-    assert (state.records(), state.dropped) == ([], 0 if missing == "all" else 1)
-
-
-def test_members_of_a_message_are_those_of_the_newest() -> None:
-    book = BookState(wire.CHANNELS["orderBook"], {})
-    sides = {"bids": [["9", "1"]], "asks": []}
-    assert book.snapshot({"a": 1, "timestamp": 5, "book": sides}, merge=False) == [sides]
-    assert book.increment({"timestamp": 6, "book": {"bids": [], "asks": []}}, sequenced=True) == [
-        {"bids": [], "asks": []}
-    ]
-    assert book.data == {"a": 1, "timestamp": 6}
-    assert book.records() == [{"side": "BUY", "level": 1, "price": "9", "quantity": "1"}]
-    latest = LatestState(wire.CHANNELS["ticker"], BTC)
-    ticker = whole(RECORDS["ticker"], s="BTCUSDC", p="1")
-    latest.increment({"type": "snapshot", "sequence": 1, "recent": [], "a": 1, "ticker": ticker}, sequenced=True)
-    latest.increment({"b": 2, "ticker": [ticker, {**ticker, "p": "2"}]}, sequenced=True)
-    assert (latest.data, latest.records()[0]["p"]) == ({"b": 2}, "2")
-    for nothing in ({}, {"ticker": None}, {"ticker": []}):
-        with pytest.raises((FeedError, KeyError)):
-            latest.increment(nothing, sequenced=True)
 
 
 @pytest.mark.parametrize(
@@ -229,18 +136,3 @@ def test_a_leverage_that_names_no_mode_is_that_of_its_setting(given: Any, expect
     assert made == [
         {"symbol": "BTCUSDC", "symbolCode": 1, "posMode": mode, "leverage": value} for mode, value in expected
     ]
-
-
-def test_a_protocol_has_the_usual_settings_and_a_back_off_between_half_of_its_bound_and_the_whole() -> None:
-    assert FeedProtocol().settings == Settings()
-    assert Settings() == Settings(15_000, 5_000, 10_000, 250, 30_000, 5_000, 40, {}, True, 10_000)
-    pauses = []
-    for seed in range(50):
-        protocol = FeedProtocol(rng=random.Random(seed))
-        protocol.subscribe(wire.CHANNELS["ticker"], BTC, 0)
-        protocol.connecting()
-        protocol.lost(0, "lost")
-        assert protocol.connect_at_ms is not None
-        pauses.append(protocol.connect_at_ms)
-    assert 125 <= min(pauses) < 150
-    assert 225 < max(pauses) <= 250

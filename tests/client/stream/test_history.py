@@ -13,7 +13,7 @@ from tests.client.fake import BTC, META
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
 from toolkit.client.io.rate_limits import RateLimiter
 from toolkit.client.io.transport import Retry
-from toolkit.client.reads.reading import Catalogue
+from toolkit.client.reads.catalogue import Catalogue
 from toolkit.client.stream.client import history_reader
 from toolkit.client.stream.updates import Topic
 from toolkit.protocol.reads import feed as wire
@@ -46,10 +46,6 @@ def read(kind: str, answers: dict[str, Any]) -> tuple[Any, list[tuple[str, dict[
     return reader(Topic(channel, {one.name: FIELDS[one.name] for one in channel.fields})), sent
 
 
-def test_a_session_without_queries_has_no_history() -> None:
-    assert history_reader(SimpleNamespace()) is None
-
-
 @pytest.mark.parametrize("kind", ["ticker", "trades", "orderBook", "userEvent", "block"])
 def test_some_channels_have_no_history(kind: str) -> None:
     assert read(kind, {}) == (None, [])
@@ -80,16 +76,6 @@ def test_fills_have_the_names_of_the_feed_and_are_oldest_first() -> None:
     assert unknown == {"userFills": [{"symbol": 7}]}
     none, sent = read("userFilled", {"fills": {"total": 0, "items": []}})
     assert (none, [name for name, _ in sent]) == ({"userFills": []}, ["fills"]), "no products without a row"
-
-
-@pytest.mark.parametrize(
-    ("kind", "query", "key"),
-    [("orderHist", "order_events", "orderHists"), ("userFunding", "funding_payments", "funding")],
-)
-def test_each_log_of_an_account_has_its_query(kind: str, query: str, key: str) -> None:
-    made, sent = read(kind, {query: {"total": 0, "items": []}})
-    assert made == {key: []}
-    assert sent == [(query, {"userAddr": USER, "pageSize": "100"})]
 
 
 def test_an_account_is_its_wallets_open_orders_and_positions_with_their_leverages() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.client.rows import value_of, whole
+from tests.client.rows import value_of
 from toolkit.client.stream.async_stream import AsyncLive
 from toolkit.client.stream.channel_state import FeedRow
 from toolkit.client.stream.client import FeedClient
@@ -23,7 +23,7 @@ from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import Settings
 from toolkit.errors import BadAnswer, DataWarning, FeedError, StaleData, SubscriptionRefused
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import RECORDS
 
 USER = "0x" + "ab" * 20
 BTC = {"symbol": "BTCUSDC"}
@@ -115,18 +115,6 @@ def feed() -> Feed:
     return Feed()
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"), [(None, [1, 2, 3]), (0, []), (1, [3]), (2, [2, 3]), (3, [1, 2, 3]), (9, [1, 2, 3])]
-)
-def test_a_count_of_rows_is_that_of_the_newest_oldest_first(feed: Feed, count: int | None, expected: list[int]) -> None:
-    log, table = feed.log(), feed.open(LiveTable, "allTickers", {})
-    feed.trades(1, 1, 2, 3)
-    feed.say("allTickers", 1, tickers=[whole(RECORDS["allTickers"], s=f"S{at}") for at in (1, 2, 3)])
-    assert times(log.rows(count)) == expected
-    assert [one.symbol for one in table.rows(count)] == [f"S{at}" for at in expected]
-    assert (len(log), len(table)) == (3, 3)
-
-
 def test_what_has_no_rows_is_true_empty_and_has_no_newest(feed: Feed) -> None:
     log, candles, book, ticker = (
         feed.log(),
@@ -170,7 +158,10 @@ def test_candles_are_in_the_order_of_time_and_known_by_it(feed: Feed) -> None:
     candles = feed.open(LiveCandles, "candle", {**BTC, "interval": "60"})
 
     def say(form: str, *starts: int) -> None:
-        made = [published("candle", symbolName="BTCUSDC", intrvl=60, timestamp=60 * at, close=str(at)) for at in starts]
+        made = [
+            published("candle", symbolName="BTCUSDC", intrvl=60, timestamp=60 * at, low="1", close=str(at), high="9")
+            for at in starts
+        ]
         feed.say("candle", 0, form, **made[-1], recent=made[:-1])
 
     say("snapshot", 5, 6)
@@ -215,25 +206,6 @@ def test_a_book_shows_its_levels_best_first_to_its_depth(feed: Feed) -> None:
     assert [one.side for one in changes[0].items] == ["BUY"] * 3 + ["SELL"] * 3
 
 
-def test_each_part_of_an_account_is_told_of_its_own_changes_and_of_each_snapshot(feed: Feed) -> None:
-    parts = {name: feed.part(name) for name in ("accounts", "orders", "positions", "settings")}
-    order = whole(AOP_RECORDS["orders"], ordId="5", ordStatus="NEW")
-    position = whole(AOP_RECORDS["positions"], userAddr=USER, symbolCode=1, longSize="2", shortSize="0")
-    wallets = [whole(AOP_RECORDS["accounts"], userAddr=USER, currency=name) for name in ("USDC", "BTC")]
-    settings = [{"symbol": "BTCUSDC", "leverage": ["ONE_WAY", "10", "HEDGE", "5"]}]
-    aop = {"accounts": wallets, "orders": [order], "positions": [position], "settings": settings}
-    feed.say("aopState", 1, userAddr=USER, aop=aop)
-    assert [one.updates for one in parts.values()] == [1, 1, 1, 1]
-    feed.say("aopState", 2, "incremental", userAddr=USER, aop={"orders": [{**order, "ordStatus": "FILLED"}]})
-    assert [one.updates for one in parts.values()] == [1, 2, 1, 1]
-    assert [len(one) for one in parts.values()] == [2, 0, 1, 2]
-    assert parts["accounts"].value.currency == "USDC"
-    assert parts["accounts"]["BTC"].currency == "BTC"
-    assert (parts["positions"]["BTCUSDC"].long_size, 5 in parts["orders"]) == (2, False)
-    assert [(one.position_mode, one.leverage) for one in parts["settings"].rows()] == [("ONE_WAY", 10), ("HEDGE", 5)]
-    assert parts["settings"].value == parts["settings"].rows()[0]
-
-
 def test_a_value_is_the_newest_and_its_members_are_read_by_column(feed: Feed) -> None:
     ticker = feed.ticker()
     feed.price(1, "10.5")
@@ -265,16 +237,6 @@ def test_a_value_is_stale_beyond_the_silence_of_its_channel(feed: Feed, age_ms: 
             ticker.assert_healthy(age_ms - 1)
     feed.shell.now = 0  # a clock that went back
     assert ticker.age_ms == 0
-
-
-def test_a_quiet_account_is_never_stale_once_it_is_known(feed: Feed) -> None:
-    wallet = feed.part("accounts")
-    feed.say("aopState", 1, userAddr=USER, aop={"accounts": []})
-    feed.shell.now += 10**9
-    wallet.assert_healthy()
-    assert not wallet.stale
-    with pytest.raises(StaleData, match="is 1000000000 ms old"):
-        wallet.assert_healthy(10**9 - 1)
 
 
 def test_a_log_that_is_live_and_waits_for_its_history_has_had_no_data_yet(feed: Feed) -> None:
@@ -356,22 +318,6 @@ def test_an_interrupt_in_a_callback_is_kept_only_on_the_feeds_own_thread(feed: F
         assert log.errors == []
 
 
-def test_callbacks_are_given_the_new_rows_the_sequence_and_the_venues_time(feed: Feed) -> None:
-    log, ticker, seen = feed.log(), feed.ticker(), list[Any]()
-    feed.trades(1, 1, 2)
-    for one in (log, ticker):
-        one.on_update(seen.append, begin=True)
-    assert [(one.live, one.kind, times(one.items), one.sequence, one.time) for one in seen] == [
-        (log, "snapshot", [1, 2], 1, None)
-    ], "the ticker has no data to begin with"
-    feed.trades(2, 3)
-    feed.price(1, "10", timestamp=1_500)
-    assert [(one.live, one.kind, len(one.items), one.sequence, one.time) for one in seen[1:]] == [
-        (log, "incremental", 1, 2, None),
-        (ticker, "snapshot", 1, 1, datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)),
-    ]
-
-
 @pytest.mark.parametrize("stays", [True, False])
 def test_a_callback_begins_with_the_snapshot_then_gets_each_later_update_once_and_in_order(
     feed: Feed, stays: bool
@@ -397,16 +343,6 @@ def test_a_callback_begins_with_the_snapshot_then_gets_each_later_update_once_an
     assert earlier == [[1], [2], [3], [4], [5]]
 
 
-def test_a_change_of_state_is_for_those_who_were_there_before_it(feed: Feed) -> None:
-    ticker, seen = feed.ticker(), list[tuple[int, str]]()
-    ticker.on_state(lambda live: seen.append((1, live.state)))
-    feed.say("ticker", 1, later=True, **BTC, ticker=published("ticker", s="BTCUSDC", p="10"))
-    feed.client.protocol.received(feed.shell.waiting.popleft(), feed.shell.now)  # applied, callbacks not called yet
-    ticker.on_state(lambda live: seen.append((2, live.state)))
-    feed.shell.pump()
-    assert seen == [(1, "live")]
-
-
 def test_an_iteration_over_a_log_keeps_its_newest_ten_thousand(feed: Feed) -> None:
     log = feed.log()
     going, value = iter(log), iter(feed.open(LiveTable, "trades", BTC))
@@ -416,27 +352,6 @@ def test_an_iteration_over_a_log_keeps_its_newest_ten_thousand(feed: Feed) -> No
     assert len(log) == 10_000
     assert log.last is not None
     assert log.last.price == Decimal("10001.5")
-
-
-@pytest.mark.parametrize(("until", "left"), [(None, 2), (1, 2), (2, 1), (3, 0)])
-def test_a_wait_ends_with_the_update_it_waits_for(feed: Feed, until: int | None, left: int) -> None:
-    log = feed.log()
-    feed.trades(1, 1)
-    for sequence in (2, 3, 4, 5):  # the first has arrived before the wait begins
-        feed.trades(sequence, sequence, later=True)
-    assert log.wait(until, timeout=10) is log
-    assert len(feed.shell.waiting) == left
-
-
-def test_a_first_wait_ends_with_the_first_data(feed: Feed) -> None:
-    log = feed.log()
-    feed.shell.waiting.append(wire.acknowledgement("subscribe", log.subject))
-    feed.trades(1, 1, later=True)
-    feed.trades(2, 2, later=True)
-    log.wait(timeout=10)
-    assert log.sequence == 1
-    log.wait(lambda live: live.sequence == 2, timeout=10)
-    assert not feed.shell.waiting
 
 
 def test_a_wait_says_what_did_not_come_within_which_time_and_why(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -547,19 +462,6 @@ def test_a_representation_has_all_that_is_wrong(feed: Feed) -> None:
     assert isinstance(log, Live)
 
 
-def test_a_first_snapshot_is_a_change_of_the_state_and_so_is_each_step_of_a_break(feed: Feed) -> None:
-    ticker, states = feed.ticker(), list[str]()
-    feed.shell.pump()
-    ticker.on_state(lambda live: states.append(live.state))
-    feed.price(1, "10")
-    feed.price(2, "11")
-    assert states == ["live"]
-    feed.client.protocol.lost(1_000, "reset")
-    feed.shell.wake()
-    feed.shell.pump()
-    assert states == ["live", "subscribing", "subscribing"], "for the loss and for the new connection"
-
-
 def test_an_iteration_over_a_value_has_one_turn_for_all_that_came(feed: Feed) -> None:
     ticker = feed.ticker()
     going = iter(ticker)
@@ -588,18 +490,6 @@ def test_what_is_read_by_key_waits_for_the_first_data_and_says_that_none_came(fe
             one[key]
 
 
-def test_observers_are_given_every_event_before_the_callbacks(feed: Feed) -> None:
-    log, seen = feed.log(), list[str]()
-    feed.client.observe = lambda event: seen.append(f"observed {event.kind}")
-    log.on_update(lambda update: seen.append(f"called {update.kind}"))
-    assert feed.client.dispatch() is False
-    feed.trades(1, 1)
-    assert seen == ["observed state", "observed incremental", "called incremental"]
-    feed.client.protocol.lost(1_000, "reset")
-    assert feed.client.dispatch() is True
-    assert seen[3:] == ["observed state"]
-
-
 def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     log, waits = feed.log(), list[float]()
     feed.shell.manual = False
@@ -618,14 +508,3 @@ def test_waits_are_cut_into_slices_that_an_interrupt_can_end(feed: Feed, monkeyp
     assert waits[2:] == [0.1, 0.1]
     log.wait(timeout=0.05)
     assert 0 < waits[4] <= 0.05
-
-
-def test_a_wait_without_time_looks_once(feed: Feed) -> None:
-    log = feed.log()
-    feed.trades(1, 1)
-    feed.trades(2, 2, later=True)
-    feed.trades(3, 3, later=True)
-    log.wait(1, timeout=0)
-    assert log.sequence == 3
-    with pytest.raises(StaleData, match=r"no update came within 0 s\. It is live$"):
-        log.wait(timeout=0)

@@ -11,7 +11,6 @@ import pytest
 from tests.client.rows import whole
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.updates import Settings, Topic
-from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed import RECORDS
 
@@ -72,15 +71,6 @@ def bids(topic: Topic) -> list[tuple[str, str]]:
     return topic.data.book.bids.top()  # type: ignore[attr-defined,no-any-return]
 
 
-@pytest.mark.parametrize("binary", [False, True])
-def test_messages_come_as_text_or_as_bytes(binary: bool) -> None:
-    peer, topic = live_book()
-    data = {**BOOK, "book": {"bids": [["9", "5"]], "asks": []}}
-    text = wire.data_message(wire.CHANNELS["orderBook"], "incremental", topic.sequence + 1, data)
-    peer.client.received(text.encode() if binary else text, peer.now)
-    assert (topic.state, peer.client.must_close) == ("live", "")
-
-
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00", "1", b"\xff\xfe", "[" * 100_000])
 def test_a_malformed_message_ends_the_connection(text: str | bytes) -> None:
     peer, _ = live_book()
@@ -132,59 +122,17 @@ def test_items_that_are_not_records_lead_to_a_fresh_snapshot(
     assert not [event for event in peer.client.events() if event.kind != "state"]
 
 
-@pytest.mark.parametrize("missing", [[], None])
-@pytest.mark.parametrize("again", ["incremental", "snapshot"])
-@pytest.mark.parametrize(
-    ("kind", "fields", "record"),
-    [
-        ("ticker", {"symbol": "BTCUSDC"}, {"ticker": {"s": "BTCUSDC", "p": "1", "mp": "2"}}),
-        ("blockHeight", {}, {"blockHeight": 7, "timestamp": 1_767_225_600_000}),
-    ],
-)
-def test_a_newest_value_is_not_live_while_a_message_came_without_it(
-    kind: str, fields: dict[str, Any], record: dict[str, Any], again: str, missing: Any
-) -> None:
-    peer = Peer()
-    topic = peer.subscribe(kind, **fields)
-    peer.open()
-
-    def receive(how: str, sequence: int, held: dict[str, Any]) -> None:
-        data = {"type": how, "sequence": sequence, **fields, **held}
-        peer.client.received(json.dumps({"channel": kind, "data": data}), peer.now)
-
-    receive("snapshot", 8, record)
-    assert topic.is_live
-    assert not topic.damaged
-    receive(again, 9, dict.fromkeys(record, missing) if kind == "ticker" else {})
-    assert topic.damaged or not topic.is_live
-    assert topic.data.dropped == 1
-    receive("snapshot", 10, record)
-    assert topic.is_live
-    assert not topic.damaged
-
-
 @pytest.mark.parametrize(
     "message",
     [
         {"channel": ["orderBook"], "data": {}},
         {"channel": {"a": 1}, "data": {}},
-        {"method": "subscribe", "success": False, "subject": "orderBook.BTCUSDC.20", "retryAfterMs": "x"},
     ],
 )
 def test_messages_of_unknown_shape_end_the_connection_without_an_exception(message: dict[str, Any]) -> None:
-    peer, topic = live_book()
-    if "subject" in message:
-        message = {**message, "subject": topic.subject}
+    peer, _ = live_book()
     peer.client.received(json.dumps(message), peer.now)
     assert peer.client.must_close == "the venue sent a malformed message"
-
-
-def test_wrong_fields_are_refused_before_anything_is_sent() -> None:
-    peer = Peer()
-    with pytest.raises(MalformedRequest) as caught:
-        peer.subscribe("orderBook", symbol="BTCUSDC", depth=0)
-    assert caught.value.field == "depth"
-    assert peer.client.phase == "idle"
 
 
 def trade(at: int) -> dict[str, Any]:

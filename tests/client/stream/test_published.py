@@ -17,7 +17,6 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 import toolkit
-from tests.client.rows import whole
 from tests.client.stream.test_protocol import Peer
 from tests.venue.traders import Trader
 from toolkit.client.stream.protocol import FeedProtocol
@@ -28,7 +27,7 @@ from toolkit.errors import MalformedRequest
 from toolkit.orders import buy
 from toolkit.protocol.fields import L
 from toolkit.protocol.reads import feed as wire
-from toolkit.protocol.reads.feed import AOP_RECORDS, RECORDS
+from toolkit.protocol.reads.feed import RECORDS
 from toolkit.venue.local import LocalVenue
 
 CHANNELS = {name: one for name, one in wire.CHANNELS.items() if one.source is not L}
@@ -121,18 +120,6 @@ def test_unknown_fields_and_fewer_fields_are_read(kind: str) -> None:
     if channel.key and channel.style in ("append", "keyed") and kind != "aopState":
         peer.client.received(message(kind, 1, **{channel.key: [fewer]}), peer.now)
         assert topic.is_live
-
-
-def test_text_and_numbers_are_read_alike() -> None:
-    peer, topic = subscribed("aopState")
-    account = whole(AOP_RECORDS["accounts"], userAddr=USER, currency="1", status=1, balance=5)
-    order = whole(AOP_RECORDS["orders"], ordId=7, ordStatus="NEW", ordSide=1, ordType="1")
-    peer.client.received(message("aopState", aop={"accounts": account, "orders": [order]}), peer.now)
-    peer.client.received(
-        message("aopState", 1, type="incremental", aop={"orders": [{"ordId": "7", "ordStatus": "FILLED"}]}), peer.now
-    )
-    assert topic.data.parts["orders"] == {}
-    assert len(topic.data.parts["accounts"]) == 1
 
 
 class PublishedVenue:
@@ -293,14 +280,3 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
         assert list(fills.frame()["tx_hash"]) == list(info["tx_hash"])
         assert len(history) == 6
         assert len(candles) == len(session.klines("BTCUSDC", "1m"))
-
-
-def test_a_published_row_has_every_column() -> None:
-    for kind, record in RECORDS.items():
-        if kind in CHANNELS and CHANNELS[kind].key and kind not in ("orderBook", "userEvent"):
-            peer, topic = subscribed(kind)
-            peer.client.received(message(kind), peer.now)
-            known = set(record.by_wire)
-            for one in topic.data.records():
-                assert set(one) <= known, kind
-                assert set(one) == set(CHANNELS[kind].columns or record.published), kind

@@ -18,7 +18,7 @@ from toolkit.client.stream.kinds import LiveLog, LiveValue
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import ThreadShell
 from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError, SubscriptionRefused
+from toolkit.errors import FeedError
 from toolkit.protocol.reads import feed as wire
 
 BTC = {"symbol": "BTCUSDC"}
@@ -124,53 +124,6 @@ def feed() -> Iterator[Open]:
 
 def ticker(client: FeedClient) -> LiveValue:
     return LiveValue(client, wire.CHANNELS["ticker"], BTC)
-
-
-def test_nothing_is_connected_without_a_subscription(feed: Open) -> None:
-    client, lines = feed()
-    client.shell.wake()
-    client.close()
-    assert (lines.attempts, client.protocol.phase) == (0, "idle")
-
-
-def test_messages_are_sent_and_read_until_a_close_which_can_come_twice(feed: Open) -> None:
-    client, lines = feed()
-    live = ticker(client)
-    line = lines.wait()
-    assert line.wait_sent(1) == ["subscribe ticker"]
-    line.ticker(1)
-    assert live.wait(has_update, timeout=10)["last"] == 1
-    client.close()
-    client.close()
-    assert (line.closed, lines.attempts) == (1, 1)
-    assert (client.protocol.phase, client.protocol.reason) == ("idle", "closed")
-    assert live.state == "closed"
-
-
-def test_a_gap_is_repaired_at_once_and_not_with_the_next_ping(feed: Open) -> None:
-    client, lines = feed()
-    live = ticker(client)
-    line = lines.wait()
-    line.ticker(1)
-    live.wait(has_update, timeout=10)
-    line.ticker(3, "incremental")
-    assert line.wait_sent(3) == ["subscribe ticker", "unsubscribe ticker", "subscribe ticker"]
-
-
-def test_a_line_that_was_cut_is_replaced_with_its_reason(feed: Open) -> None:
-    client, lines = feed()
-    live, states = ticker(client), list[tuple[str, str]]()
-    live.on_state(lambda one: states.append((one.state, one.reason)))
-    first = lines.wait()
-    first.ticker(1)
-    live.wait(has_update, timeout=10)
-    first.say(None)
-    second = lines.wait(2)
-    second.ticker(1)
-    live.wait(lambda one: one.state == "live" and one.updates == 2, timeout=10)
-    assert ("reconnecting", "the line was cut") in states
-    assert (first.closed, second.closed, client.protocol.reconnects) == (1, 0, 1)
-    assert second.wait_sent(1) == ["subscribe ticker"]
 
 
 @pytest.mark.parametrize(
@@ -290,21 +243,6 @@ def test_a_history_that_fails_is_the_reason_and_not_the_end(feed: Open) -> None:
     line.say(wire.acknowledgement("subscribe", live.subject))
     live.wait(lambda one: one.reason.endswith("earlier records are not known: no route"), timeout=10)
     assert live.is_live
-
-
-def test_a_refused_subscription_is_not_asked_for_on_the_next_connection(feed: Open) -> None:
-    client, lines = feed()
-    refused, live = LiveValue(client, wire.CHANNELS["ticker"], {"symbol": "NOPE"}), ticker(client)
-    line = lines.wait()
-    line.wait_sent(2)
-    line.say(wire.refusal("subscribe", 40003, "not listed", "ticker.NOPE"))
-    with pytest.raises(SubscriptionRefused, match="not listed"):
-        refused.wait(timeout=10)
-    line.say(None)
-    second = lines.wait(2)
-    second.ticker(1)
-    live.wait(has_update, timeout=10)
-    assert second.sent == [wire.subscribe(wire.CHANNELS["ticker"], BTC)]
 
 
 class Hub:

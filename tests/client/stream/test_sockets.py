@@ -315,13 +315,3 @@ def test_a_program_that_never_closes_the_stream_still_ends(served: Served) -> No
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("open\n", "", 0)
-
-
-def test_the_thread_ends_with_the_last_subscription(served: Served) -> None:
-    settings = Settings(linger_ms=50)
-    with stream_to(served.environment.feed_url, settings) as stream:
-        stream.tickers().wait().close()
-        await_true(lambda: not threads())
-        assert stream.health.state == "idle"
-        stream.tickers().wait()
-        assert threads()

@@ -19,8 +19,7 @@ from toolkit.client.stream.live import Live
 from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.shell import DirectShell
 from toolkit.client.stream.stream import Stream
-from toolkit.client.stream.updates import Settings
-from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData, SubscriptionRefused
+from toolkit.errors import FeedError, InputError, MalformedRequest, SessionClosed, StaleData
 from toolkit.venue.feed.hub import FeedConnection
 from toolkit.venue.local import LocalVenue
 
@@ -51,14 +50,6 @@ def all_of(stream: Stream) -> dict[str, Live]:
     methods = {name: getattr(stream, name) for name in LIVE_NAMES}
     takes_symbol = {name for name, method in methods.items() if "symbol" in inspect.signature(method).parameters}
     return {name: method("BTCUSDC") if name in takes_symbol else method() for name, method in methods.items()}
-
-
-def test_nothing_is_connected_before_the_first_live_object(venue: LocalVenue, stream: Stream) -> None:
-    assert (stream.health.state, stream.health.live) == ("idle", [])
-    assert not venue.host.feed.open_connections
-    book = stream.order_book("BTCUSDC")
-    assert (stream.health.state, book.state, stream.health.live) == ("open", "live", [book])
-    assert len(venue.host.feed.open_connections) == 1
 
 
 def test_one_connection_and_one_subscription_are_shared(venue: LocalVenue, stream: Stream) -> None:
@@ -131,27 +122,6 @@ def test_a_command_does_not_wait_for_ever_for_a_callback_that_waits_for_it(
     other.join(10)
     assert book.state == "live"
     book.assert_healthy()
-
-
-def test_waiting_sees_what_another_thread_does(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    worker = threading.Thread(target=alice.place, args=("BUY", "62500", "0.003"))
-    worker.start()
-    book.wait(lambda live: live.best_bid, timeout=10)
-    worker.join()
-    assert book.best_bid == 62500
-
-
-def test_iteration_yields_every_trade_once_and_in_order(stream: Stream, alice: Trader, bob: Trader) -> None:
-    trades = stream.trades("BTCUSDC")
-    going = iter(trades)
-    for price in ("62500", "62501", "62502"):
-        alice.place("SELL", price, "0.001")
-        bob.place("BUY", price, "0.001")
-    assert [trade.price for trade in going] == [62500, 62501, 62502]
-    trades.close()
-    with pytest.raises(FeedError, match="closed"):
-        trades.wait()
 
 
 def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
@@ -230,15 +200,6 @@ def test_a_revert_removes_what_it_undoes(stream: Stream, alice: Trader, bob: Tra
     stream.health.assert_healthy()
 
 
-def test_a_refused_subscription_raises_wherever_it_is_used(stream: Stream) -> None:
-    book = stream.order_book("NOPEUSDC")
-    assert book.state == "refused"
-    for use in (book.frame, book.wait, book.assert_healthy, lambda: list(book)):
-        with pytest.raises(SubscriptionRefused, match=r"NOPEUSDC' is not listed\. Listed are BTCUSDC") as caught:
-            use()
-        assert caught.value.code == 40003
-
-
 def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVenue) -> None:
     with pytest.raises(MalformedRequest, match="depth 0 is not valid"):
         stream.order_book("BTCUSDC", depth=0)
@@ -249,13 +210,6 @@ def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVen
     with pytest.raises(InputError, match="whose account"):
         Stream(SimpleNamespace(_local=venue, environment=None, account=None)).fills()
     assert stream.health.live == []
-
-
-def test_more_subscriptions_than_the_venue_allows_are_refused_one_by_one(stream: Stream) -> None:
-    books = [stream.order_book("BTCUSDC", depth) for depth in range(1, 52)]
-    assert [book.state for book in books] == ["live"] * 50 + ["refused"]
-    with pytest.raises(SubscriptionRefused, match="50 subscriptions"):
-        books[-1].assert_healthy()
 
 
 def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: LocalVenue, stream: Stream) -> None:
@@ -310,27 +264,6 @@ def test_an_interrupted_cell_leaves_no_message_half_applied(
         alice.place("BUY", "62500", "0.001")
     assert book.best_bid == 62500, "the next look asks for a fresh snapshot"
     book.assert_healthy()
-
-
-def test_the_book_answers_in_decimals(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    assert (book.best_bid, book.best_ask, book.mid, book.spread) == (None, None, None, None)
-    alice.place("SELL", "62501", "0.002")
-    alice.place("BUY", "62500", "0.003")
-    assert (book.best_bid, book.best_ask) == (Decimal("62500.0"), Decimal("62501.0"))
-    assert (book.mid, book.spread) == (Decimal("62500.5"), Decimal("1.0"))
-    assert repr(book) == "<LiveBook orderBook.BTCUSDC.20 live age 0 ms: bid 62500.0, ask 62501.0, 2 levels>"
-
-
-def test_waiting_on_a_manual_clock_never_blocks(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    assert book.wait(lambda live: live.state == "live") is book
-    with pytest.raises(StaleData, match=r"no update came. With a manual clock nothing arrives until venue\.advance"):
-        book.wait()
-    alice.place("BUY", "62500", "0.003")
-    book.wait(lambda live: live.best_bid == 62500)
-    with pytest.raises(StaleData, match="the condition did not come true within"):
-        book.wait(lambda live: False, timeout=0.01)
 
 
 def test_a_read_waits_for_what_another_thread_is_just_reading(
@@ -404,22 +337,6 @@ def test_time_does_not_pass_while_another_thread_is_just_reading(
     assert book.state == "live"
 
 
-def test_a_callback_can_not_wait_for_the_feed(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    book.on_update(lambda update: update.live.wait(timeout=10))
-    alice.place("BUY", "62500", "0.001")
-    assert "a callback can't wait for the feed" in str(book.errors[0])
-
-
-def test_a_callback_can_begin_with_a_snapshot(stream: Stream, alice: Trader, bob: Trader) -> None:
-    trades, received = stream.trades("BTCUSDC"), []
-    trades.on_update(lambda update: received.append((update.kind, len(update.items))), begin=True)
-    alice.place("SELL", "62500", "0.001")
-    bob.place("BUY", "62500", "0.001")
-    trades.on_update(lambda update: received.append((update.kind, update.items[0].price)), begin=True)
-    assert received == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
-
-
 def test_exceptions_of_callbacks_are_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     received = []
@@ -450,29 +367,3 @@ def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venu
     for _ in range(60):
         venue.advance("1s")
     ticker.assert_healthy()
-
-
-def test_age_is_counted_on_the_venues_clock(stream: Stream, venue: LocalVenue, alice: Trader, bob: Trader) -> None:
-    fills = stream.fills()
-    alice.place("BUY", "62500", "0.001")
-    bob.place("SELL", "62500", "0.001")
-    venue.advance("40s")
-    assert fills.age_ms == 40_000
-    fills.assert_healthy()
-    with pytest.raises(StaleData, match=r"is 40000 ms old\. 1000 ms are allowed"):
-        fills.assert_healthy(max_age_ms=1000)
-
-
-def test_settings_can_be_set_only_before_it_opens(stream: Stream) -> None:
-    stream.settings = Settings(heartbeat_ms=1000)
-    stream.tickers()
-    with pytest.raises(InputError, match="the stream is open"):
-        stream.settings = Settings()
-
-
-def test_iteration_over_a_value_yields_the_newest(stream: Stream, alice: Trader) -> None:
-    book = stream.order_book("BTCUSDC")
-    going = iter(book)
-    alice.place("BUY", "62500", "0.001")
-    alice.place("BUY", "62501", "0.001")
-    assert [live.best_bid for live in going] == [62501]

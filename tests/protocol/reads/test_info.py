@@ -41,11 +41,6 @@ def label(value: object) -> str:
     return getattr(value, "name", str(value))
 
 
-def test_every_path_of_the_info_table_is_declared_once() -> None:
-    assert len(info_queries.BY_PATH) == len(info_queries.ENDPOINTS)
-    assert all(path.startswith("/info/") for path in info_queries.BY_PATH)
-
-
 @pytest.mark.parametrize("endpoint", info_queries.ENDPOINTS.values(), ids=label)
 def test_a_full_query_and_a_minimal_query_pass(endpoint: info_queries.Endpoint) -> None:
     full = good_query(endpoint)
@@ -55,16 +50,6 @@ def test_a_full_query_and_a_minimal_query_pass(endpoint: info_queries.Endpoint) 
     assert {name: values[name] for name in endpoint.params if name not in minimal} == {
         name: param.default for name, param in endpoint.params.items() if name not in minimal
     }
-
-
-@pytest.mark.parametrize(("endpoint", "param"), [p for p in PARAMS if p[1].required], ids=label)
-def test_a_missing_parameter_is_named(endpoint: info_queries.Endpoint, param: Param) -> None:
-    query = good_query(endpoint)
-    del query[param.wire]
-    with pytest.raises(MalformedRequest, match=rf"^{param.wire} is required") as caught:
-        endpoint.parse(query)
-    assert caught.value.field == param.wire
-    assert caught.value.code == 40003
 
 
 @pytest.mark.parametrize(("endpoint", "param"), PARAMS, ids=label)

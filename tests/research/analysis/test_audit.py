@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import toolkit
 from tests.research.backtesting.events.recorded import events_of, random_market
-from toolkit.research import Strategy, backtest, vectorised
+from toolkit.errors import InputError
+from toolkit.research import Strategy, backtest, paper, vectorised
 from toolkit.research.data.event_array import Kind
+from toolkit.research.indicators import SMA
 from toolkit.venue.simulation.queues import queue_model
 
 BARS = 400
@@ -55,10 +59,13 @@ def with_mean(function: Any) -> type[Strategy]:
 
 def test_a_clean_run_is_clean() -> None:
     bars = frame()
-    run = backtest(with_mean(rolling)(), {"BTCUSDC": bars})
+    run = backtest(with_mean(rolling)(), {"BTCUSDC": bars}, funding=pd.Series([0.0001], bars.index[240:241]))
     assert "audit" not in repr(run)
     assert found(run) == []
     assert repr(run).endswith("audit: nothing found)")
+    assumed = backtest(with_mean(rolling)(), {"BTCUSDC": bars})
+    assert assumed.audit().loc["funding", "detail"].startswith("the interest is assumed as a constant rate")
+    assert repr(assumed).endswith("audit: nothing found. 9 of 10 checks could be made, not: funding)")
     assert run.audit().loc["look-ahead", "detail"] == "none at 11 orders"
 
     def signs(given: Any) -> Any:
@@ -141,8 +148,6 @@ CLOSES = frame()["close"]
 HOURLY = frame().resample("h").last()
 PEEKS = {
     "closure": closure(frame()),
-    "last fifth": with_mean(last_fifth)(),
-    "bfill": with_mean(filled_back)(),
     "an array in a list in a mapping": Holding(CLOSES.to_numpy()),
     "a list": Holding(CLOSES.tolist()),
     "a tuple": Holding(tuple(CLOSES)),
@@ -288,7 +293,7 @@ def test_a_run_that_was_loaded_says_what_is_not_known(tmp_path: Any) -> None:
     run = backtest(with_mean(rolling)(), {"BTCUSDC": frame()})
     run.save(tmp_path / "run")
     table = type(run).load(tmp_path / "run").audit()
-    assert table["found"].isna().sum() == 5
+    assert table["found"].isna().sum() == 7
 
 
 def test_a_run_that_needs_more_data_than_a_cut_leaves_is_not_accused() -> None:
@@ -305,7 +310,7 @@ def test_a_run_that_needs_more_data_than_a_cut_leaves_is_not_accused() -> None:
 def test_events_without_a_mapping_and_a_queue_model_of_ones_own_are_audited() -> None:
     run = backtest(Quotes(), random_market(2, seconds=4), queue=queue_model("power:3", 0.001), funding=None)
     table = run.audit()
-    assert table["found"].notna().all()
+    assert table["found"].drop("funding").notna().all()
     assert table.loc["queue", "detail"].count("fills with") == 4
 
 
@@ -313,3 +318,120 @@ def test_events_without_a_mapping_and_a_queue_model_of_ones_own_are_audited() ->
 def test_a_run_on_one_frame_of_candles_is_audited(column: bool) -> None:
     bars = frame().assign(symbol="BTCUSDC") if column else frame()
     assert found(backtest(with_mean(rolling)(), bars)) == []
+
+
+@pytest.mark.parametrize("count", range(300, 325))
+@pytest.mark.parametrize("rule", ["1h", "4h", "7min"])
+def test_a_longer_bar_that_is_not_over_yet_is_refused_whatever_the_length(count: int, rule: str) -> None:
+    class Hourly(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            self.line = self.I(lambda b: b.close.resample(rule).last().reindex(b.index, method="ffill"), "bars")
+
+        def on_bar(self, ctx: Any, bar: Any) -> None:
+            ctx.target(bar.symbol, "0.01" if bar.close > self.line.value else 0)
+
+    with pytest.raises(InputError, match="looks ahead"):
+        backtest(Hourly, {"BTCUSDC": frame().iloc[:count]})
+
+
+def test_a_table_that_knows_the_hour_is_found_and_one_of_past_hours_is_not() -> None:
+    """Merged on the start of each hour, it has the close of an hour that is not over."""
+    bars = frame(5)
+    hourly = bars["close"].resample("1h").last()
+
+    for late, known in (("0h", True), ("1h", False)):
+
+        def on_bar(ctx: Any, bar: Any, late: str = late) -> None:
+            now = pd.Timestamp(bar.time, unit="ms", tz="UTC") - pd.Timedelta(late)
+            price = hourly.asof(now)
+            if price == price:
+                ctx.target(bar.symbol, "0.01" if price > bar.close else "-0.01")
+
+        table = backtest(on_bar, {"BTCUSDC": bars}).audit()
+        assert bool(table.loc["look-ahead", "found"]) is known, table.loc["look-ahead", "detail"]
+
+
+class Mean(Strategy):
+    window = 20
+
+    def on_start(self, ctx: Any) -> None:
+        self.mean = SMA(self.window)
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        ctx.target(bar.symbol, "0.01" if bar.close > self.mean.update(bar.close) else "-0.01")
+
+
+class Nothing(Strategy):
+    def next(self) -> None:
+        raise AssertionError("it is never called")
+
+
+class Waits(Strategy):
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        if bar.symbol == "ETHUSDC":
+            ctx.target(bar.symbol, "1")
+
+
+SILENT: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "below a step": (
+        lambda ctx, bar: ctx.target_share(bar.symbol, 0.5),
+        {"capital": 50},
+        r"0 orders, because all \d+ were rejected, the first: .* less than a step of 0.001",
+    ),
+    "never asked": (lambda ctx, bar: None, {}, "0 orders, because the strategy asked for none"),
+    "no value yet": (Mean, {}, r"^1 of \d+ orders were sent while an indicator had no value \(mean\)"),
+    "never a value": (Mean(window=1_000), {}, r"400 of 400 orders were sent while|orders were sent while"),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_a_run_leaves_unsaid_is_named(name: str) -> None:
+    strategy, options, text = SILENT[name]
+    table = backtest(strategy, {"BTCUSDC": frame()}, **options).audit()
+    assert table.loc["silence", "found"]
+    assert re.search(text, table.loc["silence", "detail"]), table.loc["silence", "detail"]
+
+
+def test_orders_for_bars_that_have_ended_and_foreign_callbacks_are_named() -> None:
+    eth = frame().div(20).round(2).assign(volume=1e6).iloc[:100]
+    run = backtest(Waits, {"BTCUSDC": frame(), "ETHUSDC": eth})
+    assert (
+        "a position of 1 stays of ETHUSDC, whose bars ended at 2026-01-01 01:40" in run.audit().loc["silence", "detail"]
+    )
+    with pytest.raises(InputError, match=r"Nothing has next\(\), which is never called here.*on_bar\(ctx, bar\)"):
+        backtest(Nothing, {"BTCUSDC": frame()})
+
+
+def test_a_check_that_fails_has_found_nothing_out() -> None:
+    def targets(given: Any) -> Any:
+        close = given["BTCUSDC"]["close"]
+        if len(close) < BARS:
+            raise KeyError("all of it")
+        return np.sign(close - close.rolling(5).mean()) * 0.01
+
+    run = vectorised({"BTCUSDC": frame()}, targets)
+    assert "KeyError" in run.audit().loc["look-ahead", "detail"]
+    assert "nothing found. " in repr(run)
+    assert "not: execution, look-ahead" in repr(run)
+
+
+class Quoting(Strategy):
+    """A plain two-sided quote, which fills, and refusals of which a backtest has others."""
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        ctx.cancel_all(bar.symbol)
+        product = ctx.product(bar.symbol)
+        for side, at in ((ctx.buy, 0.9998), (ctx.sell, 1.0002)):
+            side(bar.symbol, "0.01", product.round_price(bar.close * at, "down"), tif="POST_ONLY")
+
+
+@pytest.mark.parametrize("strategy", [Quoting, Mean(window=3), lambda ctx, bar: ctx.target(bar.symbol, "0.01")])
+@pytest.mark.parametrize("own", [False, True])
+def test_an_honest_run_on_a_venue_is_not_accused(strategy: Any, own: bool) -> None:
+    with toolkit.connect(clock="manual") as session:
+        run = paper(strategy, ["BTCUSDC"], duration="40m", session=session if own else None)
+        table = run.audit()
+    assert table.loc["look-ahead", "found"] is not True
+    assert table.loc["look-ahead", "detail"].startswith("none at")
+    assert table.loc[["ties", "queue"], "found"].isna().all()
+    assert "checks could be made, not: ties, queue" in repr(run)

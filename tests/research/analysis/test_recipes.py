@@ -8,14 +8,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import toolkit
+from tests.research.backtesting.events.recorded import random_market
 from tests.research.markets import Wandering, walk
 from toolkit.errors import ToolkitError
 from toolkit.research import Limits, Results, backtest, live, models, paper, vectorised
+from toolkit.research.analysis import best_queues
 from toolkit.research.analysis.results import FRAMES
+from toolkit.research.data.event_array import Kind
 
 BTC = "BTCUSDC"
 
@@ -138,3 +142,24 @@ def test_a_run_that_can_not_be_made_again_says_why(sample_results: Any) -> None:
     made_by_hand = Results("sums", sample_results.equity, sample_results.positions, sample_results.marks)
     with pytest.raises(ToolkitError, match="how it was made was not kept"):
         made_by_hand.rerun()
+
+
+def test_the_tape_of_a_recorded_book_has_both_sides_and_all_that_was_traded(tmp_path: Path) -> None:
+    events = random_market(1, seconds=60)
+    events.save(tmp_path / "events.parquet")
+    tape = best_queues.recorded(tmp_path / "events.parquet")
+    trades = events.of(Kind.TRADE)
+    assert (tape.asks > tape.bids).all()
+    assert tape.order_values.sum() == pytest.approx((trades["price"] * trades["quantity"]).sum())
+    assert (tape.bid_sizes > 0).all()
+    assert (tape.ask_sizes > 0).all()
+
+
+def test_the_area_under_the_curve_counts_pairs_and_ties_half() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        score, rises = rng.integers(0, 5, 30), rng.random(30) < 0.5
+        ups, downs = score[rises], score[~rises]
+        if len(ups) and len(downs):
+            pairs = np.sign(ups[:, None] - downs[None, :])
+            assert best_queues.auc(score, rises) == pytest.approx((pairs.mean() + 1) / 2)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.research.analysis.small import EQUITY, HOURS, MARKS, A, B, ms, small_run
+from tests.research.analysis.small import HOURS, MARKS, A, B, ms, small_run
 from toolkit.errors import InputError, StoredFileError
-from toolkit.research import Results, trials, vectorised
+from toolkit.research import trials, vectorised
 from toolkit.research.analysis import report_text
 from toolkit.research.analysis.recipes import NotRepeatable, PackedRecipe, Recipe
-from toolkit.research.analysis.results import EVENTS, FUNDING, TRANSFERS, compare, frame, records_frame
+from toolkit.research.analysis.results import EVENTS, TRANSFERS, Results, compare, frame, records_frame
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,8 @@ def test_numbers_of_a_report_keep_what_matters_of_small_ones(
 def test_lengths_of_time_are_in_the_unit_that_they_fill() -> None:
     shown = {
         "1000D": "2.7 years", "999D 23h": "1,000.0 days", "1D": "1.0 days", "23h 59min": "24.0 hours",
-        "1h": "1.0 hours", "59min 54s": "59.9 minutes", "1s": "0.0 minutes", "0s": "0.0 hours", "36500D": "100.0 years",
+        "1h": "1.0 hours", "59min 54s": "59.9 minutes", "1s": "1 seconds", "20ms": "0.02 seconds",
+        "36500D": "100.0 years",
     }  # fmt: skip
     assert {text: report_text.duration(pd.Timedelta(text)) for text in shown} == shown
     assert report_text.duration(pd.NaT) == "–"
@@ -80,7 +83,7 @@ def test_the_first_screen_of_a_profit_is_this_one(monkeypatch: pytest.MonkeyPatc
     assert shown == {
         "verdict": ("Luck alone hardly explains this result, if the audit finds nothing.", ""),
         "Return": ("5.00%", "50.00 USDC in 11.0 hours"),
-        "Sharpe ratio, yearly": (report_text.number(small_run().metrics()["sharpe"]), "90 % interval: 0.50 to 2.00"),
+        "Sharpe ratio, yearly": ("too short to annualise", "11 returns, each over 1.0 hours"),
         "Largest drawdown": ("−4.85%", "the longest took 6.0 hours"),
         "Costs": ("−8.11% of gross", "−3.75 USDC: fees 2.25 USDC, funding received 6.00 USDC"),
         "Not luck": (
@@ -91,25 +94,15 @@ def test_the_first_screen_of_a_profit_is_this_one(monkeypatch: pytest.MonkeyPatc
     }
 
 
-def test_the_first_screen_of_a_loss_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = frame([(ms(1), "REJECTED", A, "too <large>")], EVENTS)
-    lost = {"equity": pd.DataFrame({"equity": EQUITY[::-1], "balance": 0.0, "unrealized": 0.0}, HOURS)}
-    shown = screen(monkeypatch, small_run(**lost, events=events), min_track_record=pd.NaT, trials=1)
-    assert shown["Costs"][0] == "no gross profit"
-    assert shown["Not luck"][1] == "chance of a true Sharpe ratio above 0, as the best of 1 trials"
-    assert shown["Audit"] == ("look here", "rejected: 1 of 6 orders, the first: too &lt;large&gt;")
-    even = {"equity": pd.DataFrame({"equity": [1_000.0] * 12, "balance": 0.0, "unrealized": 0.0}, HOURS)}
-    costly = frame([(ms(1), A, 1.0, 1.0, 0.0, 2.25)], FUNDING)
-    assert screen(monkeypatch, small_run(**even, funding=costly))["Costs"][0] == "no gross profit", "nothing at all"
-    run = small_run()
-    run.__dict__["audited"] = pd.DataFrame({"found": [False], "detail": ["x"]}, ["gaps"])
-    assert screen(monkeypatch, run)["Audit"] == ("nothing found", "nothing found")
-
-
 @pytest.mark.parametrize(
     ("low", "high", "deflated", "said"),
     [
-        (math.nan, 1.0, 0.5, "Too few returns to distinguish this result from luck."),
+        (
+            math.nan,
+            1.0,
+            0.5,
+            "Too short to annualise, and to distinguish this result from luck: 7 days with 10 returns are needed.",
+        ),
         (0.5, 1.0, math.nan, "Too few returns to distinguish this result from luck."),
         (
             -2.0,
@@ -195,7 +188,7 @@ def test_runs_are_compared_under_the_names_of_their_parameters() -> None:
     names = ["Small(n=2, m=x)", "Small", "Small(n=2, m=x) #2", "Small(n=2, m=x) #3", "Small #2"]
     assert list(table.columns) == names
     assert (table.index.name, table.columns.name) == ("measure", "run")
-    assert table["Small"].to_dict() == run.metrics().to_dict()
+    pd.testing.assert_series_equal(table["Small"], run.metrics(), check_names=False)
     assert list(compare({"x": run}).columns) == ["x"]
     for nothing in ([], {}):
         none = compare(nothing)
@@ -207,7 +200,8 @@ def test_runs_are_compared_under_the_names_of_their_parameters() -> None:
 
 def test_the_trial_of_a_run_is_measured_once_and_only_with_the_usual_settings() -> None:
     trials.clear()
-    run = vectorised({A: pd.DataFrame({"close": MARKS[A]}, HOURS)}, [1.0, -1.0] * 6)
+    days = pd.date_range("2026-01-01", periods=12, freq="D", tz="UTC")
+    run = vectorised({A: pd.DataFrame({"close": MARKS[A]}, days)}, [1.0, -1.0] * 6)
     assert (len(trials), trials.frame()["sharpe"].isna().all()) == (1, True)
     run.measures("2h")
     run.measures(risk_free=0.5)
@@ -216,10 +210,11 @@ def test_the_trial_of_a_run_is_measured_once_and_only_with_the_usual_settings() 
     found = run.metrics()
     assert trials.frame()["sharpe"].tolist() == [found["sharpe"]]
     assert (found.name, found.dtype) == ("metrics", "object")
-    assert found.to_dict() == run.measures()
+    pd.testing.assert_series_equal(found[:-5], pd.Series(run.measures()), check_names=False)
+    assert list(found.index[-5:]) == ["rejected", "cut", "found_nothing", "unprotected", "shortfall"]
     assert run.metrics("2h")["sharpe"] != found["sharpe"] != run.metrics(risk_free=0.5)["sharpe"]
     trials.clear()
-    vectorised({A: pd.DataFrame({"close": MARKS[A]}, HOURS)}, [1.0, -1.0] * 6).luck()
+    vectorised({A: pd.DataFrame({"close": MARKS[A]}, days)}, [1.0, -1.0] * 6).luck()
     assert trials.frame()["sharpe"].notna().all(), "luck measures the run first"
     trials.clear()
 
@@ -298,3 +293,26 @@ def test_a_report_is_written_in_the_form_that_the_name_ends_with(tmp_path: Path)
 @pytest.mark.parametrize("given", [[small_run(name="Other")], {"Other(n=2, m=x)": small_run()}])
 def test_a_page_compares_runs_of_a_list_by_their_own_names(given: Any) -> None:
     assert "<th>Other(n=2, m=x)</th>" in small_run().page(against=given).html[-200_000:]
+
+
+def test_a_run_without_a_trade_can_be_reported(sample_results: Results) -> None:
+    index = sample_results.equity.index[:2]
+    flat = pd.DataFrame({"equity": 100.0, "balance": 100.0, "unrealized": 0.0}, index=index)
+    many = pd.DataFrame(0.0, index=index, columns=list("ABCDE"))
+    Results("Idle", flat, many, many + 1).report().savefig(BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("stats", "run.metrics()"), ("plot", "run.page()"), ("trades", "run.round_trips"), ("returns", "sampled_returns")],
+)
+def test_names_of_other_libraries_answer_with_ours(name: str, ours: str) -> None:
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'\. Use .*{re.escape(ours)}"):
+        getattr(small_run(), name)
+
+
+def test_a_run_is_one_card_in_a_notebook() -> None:
+    html = small_run()._repr_html_()
+    for text in ("<svg", "5.00%", "−4.85%", "too short to annualise: 11 returns, each over 1.0 hours", "not audited"):
+        assert text in html
+    assert small_run(equity=small_run().equity[:1])._repr_html_().startswith("<code>Results(")

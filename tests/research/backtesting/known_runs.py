@@ -8,13 +8,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from toolkit import orders
-from toolkit.errors import ActionRejected
+from toolkit.errors import ActionRejected, InputError
 from toolkit.research import Results, Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
@@ -101,10 +102,11 @@ class Everything(Strategy):
 
     def look(self, ctx: Context, symbol: str) -> None:
         """Write down the account as the context shows it."""
-        rates = ctx.funding(symbol)
         self.tell("account", ctx.equity, ctx.balance, ctx.fees, ctx.margin_ratio, ctx.liquidation_price(symbol))
         self.tell("symbol", ctx.position(symbol), ctx.underway(symbol), ctx.price(symbol), *ctx.legs(symbol))
-        self.tell("rates", rates.rate, rates.predicted, rates.next_time)
+        with suppress(InputError):  # of a run without rates
+            rates = ctx.funding(symbol)
+            self.tell("rates", rates.rate, rates.predicted, rates.next_time)
         for name, row in zip(ctx.positions().index, ctx.positions().itertuples(index=False), strict=True):
             self.tell("position", name, *row)
         for placed in ctx.orders():

@@ -228,11 +228,6 @@ def test_a_run_is_the_same_each_time_and_leaves_the_strategy_alone() -> None:
     assert first.params == {"every": 5}
 
 
-def test_orders_trade_at_the_next_open_whatever_the_close_was() -> None:
-    data = bars(*flat(60_000), (61_000, 61_000, 61_000, 61_000))
-    assert run({0: lambda ctx: ctx.buy(BTC, "0.1")}, data).fills["price"].tolist() == [61_000]
-
-
 def test_latency_moves_an_order_along_the_bar() -> None:
     data = bars(*flat(60_000), (60_000, 60_300, 59_700, 60_100))
     prices = {}
@@ -453,12 +448,6 @@ def test_a_warm_up_hands_over_bars_and_trades_nothing(warm_up: int) -> None:
     assert seen == ["the run is warming up. Nothing is sent"] * warm_up + [""] * (7 - warm_up)
     assert run.fills["time"].tolist() == data.index[warm_up + 1 :].tolist()
     assert run.equity.index.tolist() == [*data.index[warm_up:], data.index[-1] + pd.Timedelta("1h")]
-
-
-def test_stopping_ends_the_run_there() -> None:
-    result = run({1: lambda ctx: ctx.stop("enough")}, bars(*flat(60_000, 5)))
-    assert len(result.equity) == 3
-    assert result.events[["kind", "text"]].iloc[0].tolist() == ["STOP", "enough"]
 
 
 def test_errors_of_a_strategy_come_with_the_time() -> None:

@@ -19,9 +19,3 @@ def test_a_stop_through_a_gap_fills_where_somebody_buys_on_the_venue_and_in_a_ba
     assert gap.backtest == gap.after, "the first price after the gap"
     assert abs(gap.venue - gap.after) < gap.after / 100, "participants have quoted around the new index before it acts"
     assert gaps.table([gap]).splitlines()[1] in PAGE.read_text("utf-8"), "the page is made by `gaps`"
-
-
-def test_the_table_shows_open_positions_as_open() -> None:
-    shown = gaps.table([gaps.Gap(3, 0.06, 60_000.0, 56_400.0, None, 56_400.0, 2)])
-    assert "open" in shown
-    assert shown.splitlines()[1].split()[:4] == ["3", "6.0%", "60000.0", "56400.0"]

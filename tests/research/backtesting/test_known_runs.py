@@ -18,7 +18,7 @@ from toolkit.research import metrics
 KNOWN = {
     ("defaults", 1): (29, 0, "10250.125957"),
     ("shares of the volume", 1): (38, 0, "10848.720562"),
-    ("touched, far first, late", 1): (32, 0, "10327.553672"),
+    ("touched, far first, late", 1): (38, 0, "9823.641178"),
     ("little money", 1): (25, 0, "2642.667375"),
     ("little money", 2): (22, 1, "40.114598"),
     ("nearly no money", 1): (7, 1, "76.843051"),
@@ -40,6 +40,7 @@ fills (5 2026-01-01 20:00:00+00:00 AAA BUY 20.75 70.5 1462.875 0.877725 1.41 TAK
 """The first fills of "defaults", seed 1: time, symbol, side, price, quantity, value, fee, profit, role, type, order."""
 
 
+@pytest.mark.filterwarnings("ignore:BTCUSDC. .* funding settlements have no rate")
 @pytest.mark.parametrize(("name", "seed"), list(KNOWN))
 def test_a_run_tells_the_same_story_as_ever(name: str, seed: int) -> None:
     lines, run = story_of(name, seed)
@@ -52,6 +53,7 @@ def test_a_run_tells_the_same_story_as_ever(name: str, seed: int) -> None:
         assert fills[:6] == FIRST_FILLS.strip().splitlines()
     # The measures come from the arrays of the run, which must be those of its frames.
     own = run.measures()
+    own.pop("unproven", None)  # of the data, not of the curve
     framed = metrics.summary(run.growth, run.fills, run.funding, run.exposure["gross"]).to_dict()
     for measure, value in own.items():
         if isinstance(value, float) and math.isfinite(value):

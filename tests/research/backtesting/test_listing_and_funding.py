@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import toolkit
 from tests.research.backtesting.known_runs import AAA, BTC, whole_bars
-from tests.research.markets import bars, flat
-from toolkit.errors import InputError
-from toolkit.research import Results, backtest
+from tests.research.markets import Scripted, bars, flat
+from toolkit.errors import DataWarning, InputError
+from toolkit.research import History, Results, Strategy, backtest, optimise, sweep, walk_forward
 from toolkit.research.backtesting import listing
 from toolkit.research.backtesting.funding_schedule import constant_rate, settlement_rates
 from toolkit.research.context import Context
@@ -69,7 +70,7 @@ def test_rates_of_a_frame_a_series_or_by_symbol_are_those_within_the_bars() -> N
     found = read_bars({BTC: bars(*flat(60_000.0, 6), start="2026-01-01 01:00")})[BTC]
     inside = [int(time.timestamp()) * 1_000 for time in times[1:3]]
     naive = series.tz_localize(None)
-    for given in (series, naive, frame, named, frame.assign(symbol="OTHER"), {BTC: series}, {BTC: frame}):
+    for given in (series, naive, frame, named, frame.assign(symbol="BTCUSDT"), {BTC: series}, {BTC: frame}):
         at, rates = settlement_rates(BTC, found, given, HOUR)
         assert (at.tolist(), rates) == (inside, [0.002, -0.003])
     for nothing in (None, {}, {"OTHER": series}):
@@ -92,9 +93,9 @@ def test_rates_of_a_frame_a_series_or_by_symbol_are_those_within_the_bars() -> N
 
 
 def test_a_strategy_sees_the_rates_that_are_known_beforehand() -> None:
-    seen: dict[str, list[tuple[float, float, int]]] = {"number": [], "series": [], "none": []}
+    seen: dict[str, list[tuple[float, float, int]]] = {"number": [], "series": []}
     times = pd.date_range("2026-01-01 02:00", periods=2, freq="2h", tz="UTC")
-    for (_, found), given in zip(seen.items(), (0.0003, pd.Series([0.001, 0.002], times), None), strict=True):
+    for (_, found), given in zip(seen.items(), (0.0003, pd.Series([0.001, 0.002], times)), strict=True):
 
         def on_bar(ctx: Context, bar: Bar, found: Any = found) -> None:
             rates = ctx.funding(BTC)
@@ -104,7 +105,9 @@ def test_a_strategy_sees_the_rates_that_are_known_beforehand() -> None:
     assert seen["number"] == [*[(0.0003, 0.0003, 4)] * 3, *[(0.0003, 0.0003, 8)] * 2], "one was settled at midnight"
     assert [row[2] for row in seen["series"]] == [2, 2, 4, 4, -1_767_225_600_000 // HOUR]
     assert [row[:2] for row in seen["series"]] == [(0, 0), (0, 0), (0.001, 0.001), (0.001, 0.001), (0.002, 0.002)]
-    assert {row[:2] for row in seen["none"]} == {(0.0, 0.0)}
+    for nothing, what in ((None, "no funding"), ("interest", "the interest as a constant rate")):
+        with pytest.raises(InputError, match=f"no funding rates of BTCUSDC: this run settles {what}"):
+            backtest(on_bar, {BTC: bars(*flat(60_000.0, 5))}, funding=nothing)
 
 
 @pytest.mark.parametrize(
@@ -156,45 +159,90 @@ def test_fields_of_a_product_are_changed_and_read_back_as_they_were_given() -> N
     assert whole_ticks.settings["products"][AAA]["tick_size"] == "20", "prices of about one tick pass"
 
 
-HIGHEST = 0.025
-"""The maintenance rate of the last tier of BTCUSDC, whose margins a symbol that is not listed has."""
+START = pd.Timestamp("2026-01-01", tz="UTC")
 
 
-def wakes(side: str, price: int, size: str, leverage: int) -> tuple[Any, float, Any]:
-    """Return the state of a symbol while a position is open, its liquidation price and its position."""
-    seen: list[Any] = []
-
-    def on_bar(ctx: Context, bar: Bar) -> None:
-        broker: Any = ctx._broker  # type: ignore[attr-defined]
-        if ctx.bars().length == 1:
-            (ctx.buy if side == "BUY" else ctx.sell)(AAA, size)
-        elif ctx.bars().length == 3:
-            broker.update_wake_prices()
-            state = broker.states[AAA]
-            bounds = state.wake_low, state.wake_high, state.floor_price, state.ceiling_price, state.tick
-            seen.append((bounds, ctx.liquidation_price(AAA), broker.account))
-
-    backtest(on_bar, {AAA: bars(*flat(price, 4))}, capital=1_000, leverage=leverage, funding=None, fees=("0", "0"))
-    return seen[0]
+def settled(times: Any, values: Any, hours: int = 24, **columns: Any) -> tuple[list[int], list[float]]:
+    """Return hours since the start and rates of the settlements of a frame of rates within some hours of bars."""
+    part = read_bars({BTC: bars(*flat(60_000.0, hours), start="2026-01-01 00:00")})[BTC]
+    frame = pd.DataFrame({"time": times, **({} if columns.pop("bare", 0) else {"rate": values}), **columns})
+    at, rates = settlement_rates(BTC, part, frame, 8 * HOUR)
+    return [(int(each) - int(START.timestamp() * 1_000)) // HOUR for each in at], rates
 
 
-@pytest.mark.parametrize(("size", "leverage"), [("30", 5), ("90", 10), ("150", 20)])
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-def test_a_position_wakes_the_run_before_it_can_be_liquidated(side: str, size: str, leverage: int) -> None:
-    """Equity 1,000 ± size · (P − 100) is 2.5 % of size · P, the rate of the last tier, at P; two ticks before it."""
-    bounds, liquidated, account = wakes(side, 100, size, leverage)
-    low, high, floor, ceiling, tick = bounds
-    (position,) = (one for one in account.positions.values() if one.long.size or one.short.size)
-    assert (position.long.size > 0) is (side == "BUY")
-    if side == "BUY":
-        exact = (float(size) * 100 - 1_000) / (float(size) * (1 - HIGHEST)) / tick
-        assert low == int(exact // 1) + 2
-        assert high == 1 << 62
-        assert low * tick > liquidated
-        assert (floor, ceiling) == (pytest.approx((low + 0.51) * tick), float("inf"))
+EVERY = pd.date_range(START, periods=3, freq="8h")
+
+
+def test_rates_that_are_stamped_late_belong_to_their_settlement() -> None:
+    """Of positions held only before or only after each settlement, those before it pay, however late the stamp is."""
+    for late in ("0ms", "1ms", "19ms", "59s"):
+        assert settled(EVERY + pd.Timedelta(late), [0.001, 0.002, 0.003]) == ([0, 8, 16], [0.001, 0.002, 0.003])
+    late = pd.Series([0.001, 0.002], EVERY[1:] + pd.Timedelta("12ms"))
+    for enter, leave, paid in ((6, 8, 0), (7, 9, 1), (8, 9, 0)):
+        script = {enter - 1: lambda ctx: ctx.sell(BTC, "0.1"), leave - 1: lambda ctx: ctx.buy(BTC, "0.1")}
+        run = backtest(Scripted(script), {BTC: bars(*flat(60_000.0, 12), start="2026-01-01 00:00")}, funding=late)
+        assert (enter, len(run.funding)) == (enter, paid + (enter == 6))
+
+
+def test_repeats_count_once_and_two_rates_of_a_settlement_are_refused() -> None:
+    twice = [*EVERY, *(EVERY[1:] + pd.Timedelta("3ms"))]
+    with pytest.warns(DataWarning, match="2 funding rates occur twice"):
+        assert settled(twice, [0.001, 0.002, 0.003, 0.002, 0.003]) == ([0, 8, 16], [0.001, 0.002, 0.003])
+    with pytest.raises(InputError, match=r"the settlement of 2026-01-01 08:00 has two rates, 0\.002 and 0\.004"):
+        settled(twice, [0.001, 0.002, 0.003, 0.004, 0.003])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "taken"),
+    [("BTCUSDC", True), ("BTCUSDT", True), ("BTC-PERP", True), ("BTC/USDT:USDT", True), ("ETHUSDC", False)],
+)
+def test_rates_of_another_product_are_refused(symbol: str, taken: bool) -> None:
+    if taken:
+        assert settled(EVERY, [0.1, 0.2, 0.3], symbol=symbol)[1] == [0.1, 0.2, 0.3]
     else:
-        exact = (float(size) * 100 + 1_000) / (float(size) * (1 + HIGHEST)) / tick
-        assert high == int(exact // 1) - 2
-        assert low == -1
-        assert high * tick < liquidated
-        assert (floor, ceiling) == (pytest.approx((low + 0.51) * tick), pytest.approx((high - 0.51) * tick))
+        with pytest.raises(InputError, match=r"rates are those of ETHUSDC, but the data is BTCUSDC"):
+            settled(EVERY, [0.1, 0.2, 0.3], symbol=symbol)
+    both = [*EVERY, *EVERY]
+    assert settled(both, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], symbol=[BTC] * 3 + ["ETHUSDC"] * 3)[1] == [0.1, 0.2, 0.3]
+
+
+def test_missing_settlements_are_named_and_rates_without_times_refused() -> None:
+    days = pd.date_range(START, periods=15, freq="8h")
+    gone = days.delete([4, 5, 6])
+    with pytest.warns(DataWarning, match="3 funding settlements have no rate, most of them after 2026-01-02 00:00"):
+        assert len(settled(gone, [0.001] * 12, hours=120)[0]) == 12
+    with pytest.warns(DataWarning, match="none of 3 funding rates is within the data"):
+        settled(EVERY + pd.Timedelta("30D"), [0.1] * 3)
+    with pytest.raises(InputError, match=r"BTCUSDC: funding, row 1: expected a time from 1990 .* not '0'"):
+        held("BUY", funding=pd.Series([0.001, 0.002]))
+    assert settled(EVERY, None, bare=1, funding_rate=[0.1, 0.2, 0.3])[1] == [0.1, 0.2, 0.3], "as the venue names it"
+
+
+class Carries(Strategy):
+    share = 0.5
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        ctx.target_share(bar.symbol, self.share if ctx.funding(bar.symbol).rate < 0 else -self.share, tolerance=0.1)
+
+
+def test_a_history_of_a_session_carries_its_funding_into_every_kind_of_run() -> None:
+    with toolkit.connect(clock="manual") as session:
+        history = session.history(["BTCUSDC", "ETHUSDC"], "1h", "3d")
+        table = session.info.funding_rate_history("BTCUSDC", start="3d")
+    assert list(history) == list(history.funding) == list(history.products) == ["BTCUSDC", "ETHUSDC"]
+    assert history["BTCUSDC"].index[0] == history.mark.index[0] == history.index.index[0]
+    one = backtest(Carries, history)
+    assert set(one.funding["rate"]) <= set(table["funding_rate"]) | set(history.funding["ETHUSDC"]["funding_rate"])
+    assert len(one.funding)
+    assert one.rerun().funding.equals(one.funding)
+    plain = backtest(Carries, history.candles, funding=history.funding, products=history.products)
+    assert plain.equity.equals(one.equity)
+    found = sweep(Carries, {"share": [0.2, 0.5]}, history, workers=0, progress=False)
+    assert found["funding"].iloc[1] == pytest.approx(one.funding["payment"].sum())
+    assert optimise(Carries, {"share": [0.5]}, history, workers=0, progress=False).run.equity.equals(one.equity)
+    walked = walk_forward(Carries, {"share": [0.5]}, history, train="1D", test="1D", workers=0, progress=False)
+    assert [len(run.funding) > 0 for run in walked.runs] == [True, True]
+    changed = History(history.candles, {"BTCUSDC": pd.Series([0.001], [history["BTCUSDC"].index[8]])})
+    assert "of ETHUSDC" in sweep(Carries, {"share": [0.5]}, changed, workers=0, progress=False)["error"].item()
+    with pytest.raises(InputError, match="XRPUSDC"):
+        History(history.candles, {"XRPUSDC": table})

@@ -12,16 +12,20 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.research.markets import bars, flat
+from tests.research.markets import Scripted, bars, flat, walk
+from toolkit import orders
 from toolkit.checks import DEFAULT_SLIPPAGE
 from toolkit.errors import InputError
 from toolkit.products import Product
 from toolkit.research import Results, Strategy, backtest
 from toolkit.research.account_data import Fill
-from toolkit.research.backtesting.models import RatioSlippage
+from toolkit.research.backtesting.models import BarLiquidity, ImpactSlippage, RatioSlippage
 from toolkit.research.context import Context
 from toolkit.research.market_data import Bar
+from toolkit.venue.simulation.replay import ReplayBar
 
 AAA, BTC = "AAA", "BTCUSDC"
 DATA = bars(*flat(100.0, 4), start="2026-01-01 01:00")
@@ -68,15 +72,85 @@ def test_the_least_value_and_the_largest_quantity_pass(
     assert filled(side, size, fields=fields) == passes
 
 
+class Ticks:
+    """The same number of ticks for each order, whatever the bound."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def ticks(self, price: int, steps: int, bar: Any) -> int:
+        return self.count
+
+
 @SIDES
-@pytest.mark.parametrize(
-    ("slippage", "passes"), [(float(DEFAULT_SLIPPAGE), True), (float(DEFAULT_SLIPPAGE) + 0.0001, False)]
-)
+@pytest.mark.parametrize(("ticks", "passes"), [(300, True), (302, False)])
 def test_a_price_at_the_bound_of_slippage_is_filled_and_one_beyond_it_is_not(
-    side: str, slippage: float, passes: bool
+    side: str, ticks: int, passes: bool
 ) -> None:
-    """A market order that names no slippage is filled up to the default one from the last price."""
-    assert filled(side, "1", slippage=RatioSlippage(slippage)) == passes
+    """A market order that names no slippage is filled up to the default one, here 3.00, from the last price of 100."""
+    assert filled(side, "1", slippage=Ticks(ticks)) == passes
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({"slippage": 0.031}, "at most 0.03"),
+        ({"slippage": RatioSlippage(0.0301)}, "at most 0.03"),
+        ({"slippage": 0.029, "liquidity": BarLiquidity(spread=0.004)}, "at most 0.028"),
+        ({"slippage": 0.011, "products": {BTC: {"max_slippage_pct": "0.01"}}}, "at most 0.01"),
+    ],
+)
+def test_a_constant_cost_that_no_market_order_could_pay_is_refused_at_the_start(options: Any, most: str) -> None:
+    with pytest.raises(InputError, match=f"above the bound of a market order .* none would be filled.*{most}"):
+        backtest(lambda ctx, bar: None, {BTC: bars(*flat(60_000.0, 4))}, **options)
+
+
+@SIDES
+@settings(max_examples=6, deadline=None)
+@given(steps=st.integers(1, 40_000), volume=st.integers(1, 100), coefficient=st.sampled_from([0.01, 0.1, 0.5]))
+def test_a_market_order_is_filled_as_far_as_its_bound(side: str, steps: int, volume: int, coefficient: float) -> None:
+    """The largest part whose impact is within 3.00 of 100 is filled at its own impact."""
+    model, sign = ImpactSlippage(coefficient), 1 if side == "BUY" else -1
+    sizes = {1: lambda ctx: (ctx.buy if sign > 0 else ctx.sell)(AAA, f"{steps / 1000}")}
+    data = {AAA: bars(*flat(100.0, 4)).assign(volume=float(volume))}
+    free = {"capital": 10_000_000, "fees": ("0", "0"), "funding": None, "slippage": model}
+    fields = {"tick_size": "0.01", "step_size": "0.001", "min_order_value": "0.1"}
+    run = backtest(Scripted(sizes), data, products={AAA: fields}, **free)
+    bar = ReplayBar(0, 0, 10_000, 10_000, 10_000, 10_000, volume * 1000)
+    within = [part for part in range(steps, 0, -1) if model.ticks(10_000, part, bar) <= 301]
+    part = within[0] if within else 0
+    assert run.fills["quantity"].sum() * 1000 == pytest.approx(part)
+    if part:
+        assert (run.fills["price"].iloc[0] - 100) * sign == pytest.approx(
+            min(model.ticks(10_000, part, bar), 300) / 100
+        )
+    [order] = run.orders.itertuples()
+    assert (order.status, bool(order.reason)) == (("FILLED", False) if part == steps else ("CANCELED", True))
+
+
+def test_a_sweep_over_costs_falls_with_them_up_to_the_bound() -> None:
+    data = {BTC: walk(4, 100)}
+    turns = {at: (lambda ctx, at=at: ctx.target(BTC, "0.05" if at % 20 else "-0.05")) for at in range(0, 100, 10)}
+    costs = [0, 0.0005, 0.01, 0.0299, 0.03]
+    ends = [backtest(Scripted(turns), data, slippage=cost, funding=None).measures()["profit"] for cost in costs]
+    assert ends == sorted(ends, reverse=True)
+    assert len(set(ends)) == len(costs)
+
+
+def test_a_stop_of_a_position_too_large_for_its_bound_leaves_in_parts() -> None:
+    """20 of a bar's 100 have an impact of 4.5 %: about 9 are sold at each price, not none while it falls to 60."""
+    rows = [*flat(100.0, 3), (100, 100, 97, 97), (97, 97, 60, 60), *flat(60.0, 3)]
+    stop = orders.stop(AAA, "SELL", "98")
+    script = {0: lambda ctx: ctx.buy(AAA, "8"), 1: lambda ctx: ctx.buy(AAA, "8"), 2: lambda ctx: ctx.place(stop)}
+    fields = {"tick_size": "0.01", "step_size": "0.1", "min_order_value": "1"}
+    data = {AAA: bars(*rows).assign(volume=100.0)}
+    run = backtest(Scripted(script), data, products={AAA: fields}, funding=None, slippage=ImpactSlippage())
+    assert run.positions[AAA].iloc[-1] == 0
+    sold = run.fills[run.fills["side"] == "SELL"]
+    assert len(sold) > 1
+    assert run.events["kind"].tolist() == ["UNTRIGGERED"]
+    assert run.audited_in_short() == "execution: 1 exit found too little at its trigger"
+    assert sold["price"].iloc[0] > 95
 
 
 @pytest.mark.parametrize(

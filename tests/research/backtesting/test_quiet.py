@@ -11,64 +11,17 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.research.backtesting.known_runs import Everything
 from tests.research.markets import walk
-from toolkit.research.account_data import Fill
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting import driver
 from toolkit.research.backtesting.arrays import vectorised
 from toolkit.research.backtesting.broker import SimulatedBroker
-from toolkit.research.backtesting.models import BarLiquidity, RandomLatency, RatioSlippage
+from toolkit.research.backtesting.models import BarLiquidity, ImpactSlippage, RandomLatency, RatioSlippage
 from toolkit.research.context import Context
 from toolkit.research.data.bars import ExtremeOrder
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
-
-
-class Restless(Strategy):
-    """Sends every kind of order at random, and from inside fills too."""
-
-    def __init__(self, seed: int, rate: float) -> None:
-        self.random = random.Random(seed)
-        self.rate = rate
-        self.answers = 0
-
-    def on_bar(self, ctx: Context, bar: Bar) -> None:
-        """Perhaps send something."""
-        if self.random.random() < self.rate:
-            self.act(ctx, bar.symbol, bar.close)
-
-    def on_fill(self, ctx: Context, fill: Fill) -> None:
-        """Sometimes answer a fill at once."""
-        if self.answers < 50 and self.random.random() < 0.2:
-            self.answers += 1
-            self.act(ctx, fill.symbol, fill.price)
-
-    def act(self, ctx: Context, symbol: str, price: float) -> None:
-        """Send one of many things."""
-        dice = self.random
-        size = dice.choice(["0.01", "0.05", "0.1", "0.2"])
-        side = dice.choice([ctx.buy, ctx.sell])
-        away = price * (1 + dice.uniform(-0.02, 0.02))
-        limit = ctx.product(symbol).round_price(round(away, 4), "nearest")
-        what = dice.randrange(9)
-        if what <= 1:
-            side(symbol, size)
-        elif what == 2:
-            side(symbol, size, limit)
-        elif what == 3:
-            side(symbol, size, limit, tif=dice.choice(["POST_ONLY", "IOC", "FOK"]))
-        elif what == 4:
-            up, down = ("1.015", "0.985") if side == ctx.buy else ("0.985", "1.015")
-            tp, sl = (ctx.product(symbol).round_price(round(price * float(f), 4), "nearest") for f in (up, down))
-            side(symbol, size, tp=tp, sl=sl)
-        elif what == 5:
-            side(symbol, size, limit, reduce_only=True)
-        elif what == 6:
-            ctx.close_position(symbol)
-        elif what == 7:
-            ctx.cancel_all(symbol if dice.random() < 0.5 else None)
-        elif ctx.orders():
-            ctx.cancel(dice.choice(ctx.orders()))
 
 
 def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
@@ -82,10 +35,12 @@ def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(driver, "make_core", remember)
     runs = [
-        driver.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
+        driver.backtest(Everything(seed, 0.25), data, every_point=thorough, seed=seed, **options)
         for thorough in (False, True)
     ]
     monkeypatch.undo()
+    for position in (one for core in cores for each in core.state.accounts.values() for one in each.positions.values()):
+        position.updated = 0  # a leverage is set at the time of the last step, of which a quick walk has fewer
     return [(run, core.state_hash()) for run, core in zip(runs, cores, strict=True)]
 
 
@@ -96,7 +51,7 @@ def test_market_orders_filled_directly_are_those_that_the_core_would_fill(
     data = {name: walk(seed + at, 250, wild=0.02) for at, name in enumerate(["BTCUSDC", "AAA"][: 1 + seed % 2])}
     options: dict[str, Any] = {
         "capital": [400, 3_000, 50_000][seed % 3],
-        "slippage": [0.0, 0.001, 0.04][seed % 3],
+        "slippage": [0.0, 0.001, ImpactSlippage(0.5)][seed % 3],
         "leverage": [None, 5][seed % 2],
         "fees": [None, ("-0.0001", "0.0009")][seed % 2],
     }
@@ -120,7 +75,7 @@ def test_market_orders_filled_directly_are_those_that_the_core_would_fill(
     through_the_core = driver.backtest(marketable, data, **options)
     for name in ("fills", "orders", "funding", "equity", "positions", "transfers", "events"):
         pd.testing.assert_frame_equal(getattr(quick, name), getattr(through_the_core, name))
-    assert any(judged) or options["slippage"] == 0.04
+    assert any(judged)
     assert not all(judged)
 
 
@@ -135,55 +90,22 @@ def assert_same(pair: list[Any]) -> Results:
     return quick
 
 
-@settings(max_examples=5, phases=[Phase.generate])
-@given(
-    seed=st.integers(0, 10_000),
-    symbols=st.integers(1, 2),
-    capital=st.sampled_from([300, 2_000, 100_000]),
-    share=st.sampled_from([None, 0.02]),
-    touch=st.booleans(),
-    first=st.sampled_from(["near", "far", "low", "high"]),
-    delay=st.sampled_from([0, 900_000, 9_000_000]),
-    holes=st.sampled_from(["none", "gaps", "longer"]),
-)
-def test_the_quick_walk_ends_in_the_same_state(
-    seed: int, symbols: int, capital: int, share: float | None, touch: bool, first: str, delay: int, holes: str
-) -> None:
-    data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
-    if symbols == 2:
-        data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
-    if holes == "longer" and symbols == 2:
-        data["ETHUSDC"] = walk(seed + 1, 30, "4h", wild=0.02, start=3_000.0)
-    if holes == "gaps":
-        data = {
-            name: bars[np.random.default_rng(seed + n).random(120) < 0.7] for n, (name, bars) in enumerate(data.items())
-        }
-    options: dict[str, Any] = {
-        "capital": capital,
-        "leverage": 20,
-        "liquidity": BarLiquidity(spread=0.0002, share=share, touch=touch),
-        "slippage": RatioSlippage(0.0001),
-        "latency": RandomLatency(0, delay),
-        "path": ExtremeOrder(first),
-    }
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        assert_same(both(seed, data, monkeypatch, **options))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_the_quick_walk_ends_in_the_same_state_on_many_roads(seed: int) -> None:
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 45))])
+def test_the_quick_walk_ends_in_the_same_state(seed: int) -> None:
     dice = random.Random(seed)
     data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
     if seed % 2:
-        data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
+        rows, every = dice.choice([(120, "h"), (30, "4h")])
+        data["ETHUSDC"] = walk(seed + 1, rows, every, wild=0.02, start=3_000.0)
+    if dice.random() < 0.3:
+        data = {name: bars[[dice.random() < 0.7 for _ in range(len(bars))]] for name, bars in data.items()}
     options: dict[str, Any] = {
         "capital": dice.choice([300, 2_000, 100_000]),
         "leverage": 20,
         "liquidity": BarLiquidity(0.0002, dice.choice([None, 0.02]), dice.random() < 0.5),
         "slippage": RatioSlippage(0.0001),
         "latency": RandomLatency(0, dice.choice([0, 900_000, 9_000_000])),
-        "path": ExtremeOrder(dice.choice(["near", "far"])),
+        "path": ExtremeOrder(dice.choice(["near", "far", "low", "high"])),
     }
     with pytest.MonkeyPatch.context() as monkeypatch:
         assert_same(both(seed, data, monkeypatch, **options))
@@ -194,7 +116,7 @@ def test_the_random_runs_meet_everything_that_can_happen() -> None:
     kinds: set[str] = set()
     for seed in range(12):
         run = driver.backtest(
-            Restless(seed, 0.25),
+            Everything(seed, 0.25),
             {"BTCUSDC": walk(seed, 120, wild=0.015), "ETHUSDC": walk(seed + 1, 120, wild=0.02, start=3_000.0)},
             capital=1_000,
             leverage=20,

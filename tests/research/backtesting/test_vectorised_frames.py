@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.research.markets import walk
 from toolkit.errors import InputError
 from toolkit.research import Results, metrics, vectorised
 from toolkit.research.analysis.results import FILLS, FUNDING, frame
@@ -295,6 +296,56 @@ def test_many_targets_have_the_measures_of_each_alone(sizing: Any, measures: lis
         alone = vectorised(data, wanted, **options).measures()
         assert list(table.columns) == (measures or list(alone))
         for name in measures or ["sharpe", "profit", "fees", "funding", "hit_rate"]:
-            assert table.loc[[key], name].iloc[0] == pytest.approx(alone[name], rel=1e-9), (key, name)
+            assert table.loc[[key], name].iloc[0] == pytest.approx(alone[name], rel=1e-9, nan_ok=True), (key, name)
     with pytest.raises(InputError, match="sharp"):
         vectorised_many(data, targets, measures=["sharp"])
+
+
+@pytest.mark.parametrize("sizing", ["equity", "notional"])
+@pytest.mark.parametrize("rebalance", ["1D", 0.0, 0.02])
+def test_constant_weights_are_rebalanced_as_a_loop_does(sizing: Any, rebalance: Any) -> None:
+    """At a close beyond the band, or the first of a span, positions are traded to their targets at the next open."""
+    data = {name: walk(seed, 120).assign(volume=1.0) for seed, name in enumerate("AB")}
+    unit = CAPITAL if sizing == "notional" else 1.0
+    run = vectorised(data, np.tile([0.6 * unit, 0.3 * unit], (120, 1)), sizing=sizing, rebalance=rebalance,
+                     capital=CAPITAL, fee=FEE, funding=None)  # fmt: skip
+    opens, closes = (np.column_stack([part[name] for part in data.values()]) for name in ("open", "close"))
+    held, cash, traded, weights = np.zeros(2), CAPITAL, 0, np.array([0.6, 0.3])
+    first = next(iter(data.values()))
+    spans = (first.index + pd.Timedelta("1h")).floor(rebalance) if isinstance(rebalance, str) else None
+    for row in range(119):
+        equity = cash + held @ closes[row]
+        base = equity if sizing == "equity" else CAPITAL
+        apart = np.abs(held * closes[row] - weights * base)
+        whole = equity if sizing == "equity" else weights * CAPITAL
+        new_span = spans is not None and row > 0 and spans[row] != spans[row - 1]
+        due = np.full(2, row == 0 or new_span) | ((apart > rebalance * whole) if spans is None else False)
+        wanted = np.where(due, weights * base / closes[row], held)
+        cash -= ((wanted - held) * opens[row + 1] + np.abs(wanted - held) * opens[row + 1] * FEE).sum()
+        traded += int((wanted != held).sum())
+        held = wanted
+    assert len(run.fills) == traded > 2
+    assert run.equity["equity"].iloc[-1] == pytest.approx(cash + held @ closes[-1])
+
+
+def test_drift_is_shown_and_a_quantity_has_none() -> None:
+    days = np.linspace(0, 1, 730)
+    data = {
+        name: pd.DataFrame(
+            dict.fromkeys(("open", "high", "low", "close"), 100 * times**days),
+            index=pd.date_range("2024-01-01", periods=730, freq="D", tz="UTC"),
+        )
+        for name, times in (("A", 3.5), ("B", 0.75))
+    }
+    weights = np.tile([0.6, 0.4], (730, 1))
+    never, daily = (
+        vectorised(data, weights, sizing="equity", rebalance=each, fee=0.0, funding=None) for each in (None, "1D")
+    )
+    assert (len(never.fills), never.settings["drift"]) == (2, pytest.approx(0.275, abs=0.001))
+    shares = (never.positions * never.marks).iloc[-1] / never.equity["equity"].iloc[-1]
+    assert shares.round(3).tolist() == [0.875, 0.125]
+    assert daily.settings["drift"] < 0.002
+    for options, words in (({"sizing": "quantity", "rebalance": "1D"}, "does not drift"),
+                           ({"sizing": "equity", "rebalance": -0.1}, "a band of 0 or above")):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            vectorised(data, weights, **options)  # type: ignore[arg-type]

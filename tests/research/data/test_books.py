@@ -273,20 +273,6 @@ def test_local_times_are_put_forward_where_the_recorders_clock_was_behind() -> N
     assert feed_times(behind[:0]).tolist() == []
 
 
-@pytest.mark.parametrize("side", [1, -1])
-def test_fills_are_trades_of_the_other_side_where_the_events_have_none(side: int) -> None:
-    events = made(
-        (1, 1, Kind.ADD, side, 100.0, 5.0, 1, 0), (2, 2, Kind.FILL, 0, 0.0, 3.0, 1, 0),
-        (3, 3, Kind.CANCEL, 0, 0.0, 3.0, 1, 0), (4, 4, Kind.FILL, 0, 0.0, 3.0, 9, 0),
-    )  # fmt: skip
-    levels, fills = with_levels(events)
-    assert [row.item() for row in levels.array[list(FIELDS)]] == [
-        (1, 1, Kind.DEPTH, side, 100.0, 5.0, 1, 0), (2, 2, Kind.TRADE, -side, 100.0, 3.0, 2, 0),
-        (3, 3, Kind.DEPTH, side, 100.0, 2.0, 3, 0),
-    ]  # fmt: skip
-    assert (fills.rows.tolist(), fills.priority_rows.tolist(), fills.sources.tolist()) == ([1], [0], [0, 1, 2])
-
-
 def test_best_prices_become_a_book_of_one_level_and_levels_stay_as_they_are() -> None:
     quotes = made(
         (1, 2, Kind.QUOTE, 1, 100.0, 1.0, 7, 0), (1, 2, Kind.QUOTE, -1, 101.0, 2.0, 7, 0),

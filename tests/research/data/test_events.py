@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -40,22 +37,6 @@ def problems(events: Events) -> list[tuple[str, str, int, int]]:
     return list(frame[["problem", "stream", "row", "count"]].itertuples(index=False, name=None))
 
 
-def test_a_parquet_file_gives_the_same_events_and_duckdb_reads_it(events: Events, tmp_path: Path) -> None:
-    events.save(tmp_path / "events.parquet")
-    again = data.load(tmp_path / "events.parquet", format="parquet")
-    assert np.array_equal(again.array, events.array)
-    assert (again.symbol, again.exchange, again.tick_size, again.notes) == (
-        "BTCUSDT",
-        "binance-usdm",
-        Decimal("0.1"),
-        (),
-    )
-    question = f"select side, sum(quantity) from '{tmp_path / 'events.parquet'}' where kind = 'trade' group by side"
-    sums = dict(duckdb.sql(question).fetchall())
-    trades = events.of(Kind.TRADE)
-    assert sums["sell"] == pytest.approx(trades["quantity"][trades["side"] < 0].sum())
-
-
 @pytest.mark.parametrize("kind", [Kind.DEPTH, Kind.SNAPSHOT, Kind.QUOTE, Kind.ADD])
 def test_a_row_of_a_book_that_is_there_twice_is_found_without_ids_too(kind: Kind) -> None:
     stream = {Kind.QUOTE: "quotes", Kind.ADD: "orders"}.get(kind, "book")
@@ -65,14 +46,6 @@ def test_a_row_of_a_book_that_is_there_twice_is_found_without_ids_too(kind: Kind
     assert problems(made(*rows, (1, 10, kind, -1, 101.0, 2.0, 0, 0))) == []
     trades = [(1, 10, Kind.TRADE, 1, 100.0, 1.0, 0, 0)] * 2
     assert problems(made(*trades)) == [], "two equal trades at one time without ids may be two"
-
-
-def test_a_crossed_book_of_single_orders_is_found_at_the_order() -> None:
-    add = Kind.ADD
-    rows = [(1, 10, add, 1, 100.0, 1.0, 1, 0), (1, 10, add, -1, 101.0, 1.0, 2, 0),
-            (2, 20, Kind.TRADE, 1, 101.0, 1.0, 9, 0), (3, 30, add, 1, 99.0, 1.0, 3, 0)]  # fmt: skip
-    assert problems(made(*rows)) == []
-    assert problems(made(*rows, (4, 40, add, 1, 102.0, 1.0, 4, 0))) == [("crossed", "book", 4, 1)]
 
 
 def test_a_snapshot_of_the_whole_book_begins_a_new_chain_of_updates() -> None:

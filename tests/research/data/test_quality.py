@@ -212,5 +212,5 @@ def test_a_rate_that_is_no_number_and_a_volume_below_zero_are_found() -> None:
     assert rates == [("value", "candles", 1, 60 * S, 60 * S, 1, "a rate that is no number")]
     volumes = found(candles([0, 60, 120], volume=[0.0, 1.0, -0.1]))
     assert volumes == [("value", "candles", 2, 120 * S, 120 * S, 1, "a volume below 0")]
-    with pytest.raises(InputError, match="a frame of candles needs a column time"):
+    with pytest.raises(InputError, match="the frame: expected a column for time"):
         data.check(pd.DataFrame({"close": [1.0]}))

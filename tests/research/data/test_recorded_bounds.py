@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,12 +17,12 @@ import pytest
 from tests.research.data.test_store import BEGIN_MS, Source, at, received, trade, update
 from toolkit import extras
 from toolkit.errors import InputError, MissingPackage, StoredFileError
-from toolkit.research.data.event_array import Kind, bars_of_trades, empty, from_columns
+from toolkit.research.data.event_array import Kind, empty, from_columns
 from toolkit.research.data.events import Events, holds_events, read_events
 from toolkit.research.data.loading import load
 from toolkit.research.data.recorder import Recorder, record
 from toolkit.research.data.recording import Recording
-from toolkit.research.data.recording_store import JOURNAL, Store, parts_of
+from toolkit.research.data.recording_store import Store, parts_of
 
 S, MS = 1_000_000_000, 1_000_000
 
@@ -95,27 +94,6 @@ def test_a_market_without_candles_is_recorded_without_them_unless_they_are_asked
 
 
 # files of a recording
-
-
-def test_a_journal_whose_part_is_there_and_what_was_incomplete_are_removed(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.append("trades", "BTC", [trade(1, 1)], at(1), "incremental", 1)
-    [journal] = (tmp_path / JOURNAL).glob("*.jsonl")
-    kept = journal.read_bytes()
-    store.close()
-    [part] = parts_of(tmp_path, "*", "*")
-    (tmp_path / JOURNAL).mkdir()
-    journal.write_bytes(kept)
-    (part.parent / ".part-1.part").write_bytes(b"half")
-    assert Recording(tmp_path).recover() == []
-    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
-        [part.name, *(folder.name for folder in part.parents[:3])]
-    )
-    part.unlink()
-    (tmp_path / JOURNAL).mkdir()
-    journal.write_bytes(kept)
-    assert Recording(tmp_path).recover() == [part]
-    assert Recording(tmp_path).frame("trades")["price"].tolist() == [1.0]
 
 
 def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -229,7 +207,7 @@ def test_tables_of_other_programs_need_neither_sides_nor_ids(tmp_path: Path) -> 
         ({"price": pa.array([1.0, None])}, "row 2: expected a price, but it has none"),
         ({"quantity": pa.array([None, 1.0])}, "row 1: expected a quantity, but it has none"),
         ({"local_time": pa.array([None, 5], pa.timestamp("ms"))}, "row 1: expected a local_time, but it has none"),
-        ({"price": pa.array(["a", "b"])}, "expected a Parquet file of events, as Events.save writes it"),
+        ({"price": pa.array(["a", "b"])}, "expected a table of events, as Events.save writes it"),
     ],
 )
 def test_a_row_that_is_no_event_is_named_with_what_was_expected(
@@ -237,32 +215,6 @@ def test_a_row_that_is_no_event_is_named_with_what_was_expected(
 ) -> None:
     with pytest.raises(InputError, match=text):
         read_events(foreign(tmp_path / "a.parquet", **changed))
-
-
-def test_bars_of_trades_have_the_first_highest_lowest_last_and_sum_by_symbol() -> None:
-    seconds, prices = (0, 59, 60, 200, 239), (5.0, 7.0, 4.0, 2.0, 3.0)
-    trades = pd.DataFrame(
-        {"time": pd.to_datetime(seconds, unit="s", utc=True), "price": prices, "quantity": [1.0, 2.0, 4.0, 8.0, 16.0]}
-    )
-    bars = bars_of_trades(trades, "BTC", "1m")
-    assert bars.to_numpy().tolist() == [
-        [time(0), "BTC", 5.0, 7.0, 5.0, 7.0, 3.0], [time(60), "BTC", 4.0, 4.0, 4.0, 4.0, 4.0],
-        [time(180), "BTC", 2.0, 3.0, 2.0, 3.0, 24.0],
-    ]  # fmt: skip
-    assert [str(kind) for kind in bars.dtypes][:2] == ["datetime64[ms, UTC]", "string"]
-    assert bars_of_trades(trades[:0], "BTC", "1m").dtypes.equals(bars.dtypes)
-    array = from_columns(
-        {"exchange_ns": [S * 61, S], "kind": [Kind.TRADE, Kind.DEPTH], "price": [9.0, 1.0], "quantity": [2.0, 1.0]}, 2
-    )
-    assert Events(array, symbol="A").bars().to_numpy().tolist() == [[time(60), "A", 9.0, 9.0, 9.0, 9.0, 2.0]]
-
-
-def test_a_file_that_is_not_there_names_up_to_five_others(tmp_path: Path) -> None:
-    for name in "fedcba":
-        (tmp_path / name).write_text("x")
-    with pytest.raises(InputError, match=r"has a, b, c, d, e$") as raised:
-        load(tmp_path / "g")
-    assert raised.value.nearest == tuple("abcde")
 
 
 def test_without_pyarrow_what_reads_or_writes_parquet_says_so_first(

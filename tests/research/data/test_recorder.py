@@ -234,43 +234,6 @@ def test_where_time_is_moved_by_hand_rows_were_received_when_they_were_published
     pd.testing.assert_frame_equal(bars, events.bars())
 
 
-def test_where_time_is_fast_a_row_was_received_when_it_was_published(tmp_path: Path) -> None:
-    with (
-        LocalVenue(speed=60) as venue,
-        venue.serve() as served,
-        toolkit.connect(base_url=served.base_url, account=1) as session,
-        record(session, tmp_path, "BTCUSDC", channels=["trades", "order_book"]) as recorder,
-    ):
-        for live in recorder.live:
-            live.wait(5, timeout=30)
-    for channel in ("trades", "order_book"):
-        rows = Recording(tmp_path).frame(channel, "BTCUSDC")
-        rows = rows[rows["kind"] == "incremental"]  # a snapshot repeats what is older
-        assert len(rows) >= 4
-        assert (rows["received"] - rows["time"]).max() == pd.Timedelta(0)
-
-
-def test_best_prices_come_back_as_they_were(session: toolkit.Session, tmp_path: Path) -> None:
-    seen: list[tuple[float, float]] = []
-    with record(session, tmp_path, "BTCUSDC", channels=["order_book"], depth=5) as recorder:
-        book = session.stream.order_book("BTCUSDC", 5)
-
-        def look() -> None:
-            top = (float(book.best_bid or 0), float(book.best_ask or 0))
-            if not seen or seen[-1] != top:
-                seen.append(top)
-
-        look()
-        book.on_update(lambda update: look())
-        advance(session)
-        recorder.flush()
-        tops = recorder.recording.tops("BTCUSDC")
-    changed = tops[(tops[["bid", "ask"]] != tops[["bid", "ask"]].shift()).any(axis=1)]
-    assert list(zip(changed["bid"], changed["ask"], strict=True)) == seen
-    assert (tops["mid"] == (tops["bid"] + tops["ask"]) / 2).all()
-    assert tops["time"].is_monotonic_increasing
-
-
 def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolkit.Session, tmp_path: Path) -> None:
     start = pd.Timestamp(venue_of(session).host.now_ms(), unit="ms", tz="UTC")
     with (
@@ -284,14 +247,3 @@ def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolki
         assert bars["time"].tolist() == wanted.index.tolist()
         for column in ("open", "high", "low", "close", "volume"):
             assert bars[column].tolist() == pytest.approx(wanted[column].tolist()), (name, column)
-
-
-def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: Path) -> None:
-    for _ in range(3):
-        with record(session, tmp_path, "BTCUSDC", channels=["trades"]):
-            advance(session, 15)
-        advance(session, 3)
-    with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
-        pass
-    done = venue_of(session).host.core.state.history.trades[1]
-    assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]

@@ -14,7 +14,6 @@ from tests.research.markets import bars, walk
 from toolkit.errors import InputError
 from toolkit.research import Recording, backtest, record, replay
 from toolkit.research.data.bars import ExtremeOrder
-from toolkit.venue.simulation.replay import Track
 
 BTC = "BTCUSDC"
 
@@ -23,11 +22,6 @@ BTC = "BTCUSDC"
 def session() -> Iterator[Any]:
     with toolkit.connect(clock="manual") as made:
         yield made
-
-
-def test_a_track_goes_straight_between_its_points_and_stands_outside() -> None:
-    track = Track([10, 20, 40], [100, 200, 100])
-    assert [track.at(time) for time in (0, 10, 15, 20, 30, 40, 99)] == [100, 100, 150, 200, 150, 100, 100]
 
 
 def test_the_market_follows_the_bars(session: Any) -> None:

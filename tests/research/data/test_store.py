@@ -21,7 +21,6 @@ from toolkit.research.data.recording_store import (
     comparable,
     parts_of,
     stored,
-    table,
 )
 
 BEGIN_MS = 1_767_225_600_000
@@ -99,21 +98,6 @@ def test_a_row_without_a_time_has_that_of_its_arrival_and_a_day_is_a_folder(tmp_
     ):  # fmt: skip
         assert Recording(tmp_path).frame("trades", start=start, end=end)["price"].tolist() == found
     assert Recording(tmp_path).frame("trades", columns=["price", "side"]).columns.tolist() == ["price", "side"]
-
-
-@pytest.mark.parametrize("column", list(table("trades"))[:-3])
-def test_rows_that_differ_in_any_column_are_no_repeat(recording: Any, column: str) -> None:
-    changed = {"time": at(2), "amount": Decimal("0.6"), "integer": 7, "text": "SELL"}[table("trades")[column]]
-    recorder, source = recording.recorder, recording.source
-    recorder.follow("trades", source, "BTC")
-    source.says(update([trade(1, 1)], "snapshot"))
-    recorder.close()
-    recording.clock.ms = 5_000
-    again = Recorder(Store(recording.path), [source], recording.clock)  # type: ignore[list-item]
-    again.follow("trades", source, "BTC")
-    source.says(update([{**trade(1, 1), column: changed}], "snapshot"))
-    again.close()
-    assert again.rows == {"trades": 1}
 
 
 def test_one_market_and_one_recorder_a_directory(tmp_path: Path) -> None:

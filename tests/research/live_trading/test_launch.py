@@ -14,11 +14,12 @@ from msgspec import structs
 import toolkit
 from tests.research.backtesting.events.recorded import random_market
 from tests.research.markets import Scripted
+from tests.support.cases import of_all
 from toolkit.errors import InputError, NotSent, ToolkitError, WalletError
 from toolkit.limits import Limits
 from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.info.candles import KLINES
-from toolkit.research import Strategy, backtest
+from toolkit.research import History, Strategy, backtest
 from toolkit.research.account_data import Fill, FundingFee, OrderHandle
 from toolkit.research.context import Context
 from toolkit.research.data.event_array import MS
@@ -62,7 +63,9 @@ def minutes(run: Any) -> Any:
     return run.equity.index.floor("1min").unique()
 
 
-@pytest.mark.parametrize("begins", [(0, 1_500), (1_500, 0)], ids=["the second is later", "the first is later"])
+@pytest.mark.parametrize(
+    "begins", of_all([(0, 1_500), (1_500, 0)], quick=[(1_500, 0)]), ids=["the second is later", "the first is later"]
+)
 def test_paper_lasts_from_the_first_event_of_its_replays_to_the_last(
     begins: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +148,7 @@ def test_every_callback_is_called() -> None:
     [
         (Limits(max_notional=2_000), "positions to .* The limit is 2,000.00"),
         (Limits(max_orders_per_minute=2), "2 orders in the last minute. The limit is 2"),
-        (Limits(max_loss=0.5), "equity fell by .* The limit is 0.50"),
+        pytest.param(Limits(max_loss=0.5), "equity fell by .* The limit is 0.50", marks=pytest.mark.slow),
         (Limits(max_daily_loss=0.5), "equity fell by .* since the day began. The limit is 0.50"),
     ],
     ids=["notional", "orders", "loss", "daily loss"],
@@ -177,7 +180,7 @@ def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPa
     assert run.events["text"].iloc[1] == "no answer for 120 s, above the limit of 90 s"
 
 
-@pytest.mark.parametrize("step", ["1m", "7m"])
+@pytest.mark.parametrize("step", of_all(["1m", "7m"], quick=["7m"]))
 def test_minutes_without_trades_are_flat_bars_whatever_the_polling(step: str) -> None:
     """A venue without a market: the only trades are the two that a script makes."""
     venue = LocalVenue(clock="manual", market=False)
@@ -194,7 +197,7 @@ def test_minutes_without_trades_are_flat_bars_whatever_the_polling(step: str) ->
     assert [bar.volume for bar in seen] == [0.01] + [0] * 16
 
 
-@pytest.mark.parametrize(("quantity", "side"), [("1.5", "LONG"), ("-1.5", "SHORT")])
+@pytest.mark.parametrize(("quantity", "side"), [("1.5", "LONG"), pytest.param("-1.5", "SHORT", marks=pytest.mark.slow)])
 def test_a_live_run_has_the_venues_liquidation_price(session: Any, quantity: str, side: str) -> None:
     found: list[float] = []
 
@@ -342,7 +345,9 @@ def test_a_hedge_is_limited_by_both_legs_together_on_an_account_that_never_trade
     assert session.positions()["size"].tolist() == [0.02, 0.02]
 
 
-@pytest.mark.parametrize("options", [{"warm_up": 4}, {"step": "3m"}], ids=["warm-up", "long steps"])
+@pytest.mark.parametrize(
+    "options", of_all([{"warm_up": 4}, {"step": "3m"}], quick=[{"step": "3m"}]), ids=["warm-up", "long steps"]
+)
 def test_bars_that_come_together_do_not_show_each_other(session: Any, options: dict[str, Any]) -> None:
     session.venue.advance("20m")
     seen: list[tuple[int, bool]] = []
@@ -453,7 +458,7 @@ def test_without_a_price_an_order_is_limited_by_its_own(
     assert run.orders["price"].tolist() == [50_000.0] * (kinds == ["END"])
 
 
-@pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
+@pytest.mark.parametrize("symbols", of_all([BTC, [BTC, BTC]], quick=[[BTC, BTC]]), ids=["one name", "the same twice"])
 def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> None:
     seen: list[str] = []
     live(lambda ctx, bar: seen.append(bar.symbol), session, symbols, duration="2m", limits=Limits())
@@ -497,7 +502,7 @@ def test_transfers_are_neither_profit_nor_loss(session: Any) -> None:
     assert "(-0.79%)" in repr(run)
 
 
-@pytest.mark.parametrize(("age", "sent"), [(None, 4), ("2h", 13)])
+@pytest.mark.parametrize(("age", "sent"), [(None, 4), pytest.param("2h", 13, marks=pytest.mark.slow)])
 def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
     session: Any, age: str | None, sent: int
 ) -> None:
@@ -514,7 +519,7 @@ def test_bars_that_waited_for_a_sleeping_computer_are_seen_and_not_traded_on(
     assert {one.reason for one in seen if not one} <= {"the bar is older than max_bar_age. Nothing is sent"}
 
 
-@pytest.mark.parametrize("wrong", [{"high": "1"}, {"close": "nan"}, {"volume": "-2"}])
+@pytest.mark.parametrize("wrong", of_all([{"high": "1"}, {"close": "nan"}, {"volume": "-2"}], quick=[{"close": "nan"}]))
 def test_a_bar_that_can_not_be_is_noted_and_left_out(
     session: Any, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str]
 ) -> None:
@@ -535,7 +540,9 @@ def test_a_bar_that_can_not_be_is_noted_and_left_out(
     assert "open, high, low, close, volume are (" in run.events["text"].iloc[0]
 
 
-@pytest.mark.parametrize(("way", "closes"), [(1, "SELL"), (-1, "BUY")], ids=["long", "short"])
+@pytest.mark.parametrize(
+    ("way", "closes"), [(1, "SELL"), pytest.param(-1, "BUY", marks=pytest.mark.slow)], ids=["long", "short"]
+)
 def test_the_take_profit_of_a_bracket_can_rest_as_a_maker(session: Any, way: int, closes: str) -> None:
     seen: list[tuple[str, str]] = []
     prices: list[float] = []
@@ -571,3 +578,23 @@ def test_orders_that_are_refused_come_back(session: Any) -> None:
     for placed, part in zip(seen, ("stepSize", "no long position", "initial margin"), strict=True):
         assert part in placed.reason
     assert run.events["kind"].tolist().count("REJECTED") == 3
+
+
+def test_paper_takes_a_history_or_a_session_in_place_of_symbols() -> None:
+    seen: list[tuple[str, int]] = []
+    closes: list[float] = []
+    told = [2_000.0, 2_010.0, 1_980.0, 2_050.0]
+    bars = pd.DataFrame({"close": told}, pd.date_range("2020-01-01", periods=4, freq="5min", tz="UTC"))
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        seen.append((bar.symbol, (bar.closed - bar.time) // 60_000))
+        closes.append(bar.close)
+
+    paper(on_bar, History({"ETHUSDC": bars}))
+    assert set(seen) == {("ETHUSDC", 5)}
+    assert closes == pytest.approx(told, rel=2e-3), "the market follows the candles"
+    with pytest.raises(InputError, match="give replay or a History, not both"):
+        paper(on_bar, History({"ETHUSDC": bars}), replay={})
+    with toolkit.connect(clock="manual") as session:
+        paper({"on_bar": on_bar}, session, duration="2m")
+    assert seen[-1] == (BTC, 1)

@@ -28,6 +28,7 @@ def state(held: float = 0.0, *placed: tuple[str, str], **more: Any) -> Any:
     given = {
         "now": lambda: 1_000_000, "sent_ms": deque(), "symbols": (BTC,), "placed": handles, "books": {BTC: book},
         "prices": {BTC: PRICE},
+        "witnesses": SimpleNamespace(book=SimpleNamespace(agrees=True), doubts_money=lambda now: False),
     }  # fmt: skip
     return SimpleNamespace(**given | {"equity_of_day": lambda: float("nan")} | more)
 
@@ -118,7 +119,7 @@ def test_each_further_limit_says_what_it_counts(limits: Limits, says: str) -> No
 
 
 def test_a_limit_that_limits_nothing_is_refused() -> None:
-    for wrong in (0, -1, float("nan"), "100", True):
+    for wrong in (0, -1, float("nan"), "a hundred", True):
         with pytest.raises(InputError, match=r"max_notional is .*. Give a number above 0, or None"):
             Limits(max_notional=wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"symbols is 'BTCUSDC'. Give several, such as \('BTCUSDC',\)"):

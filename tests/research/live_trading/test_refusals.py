@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.support.cases import of_all
+from toolkit import orders
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
+from toolkit.research.live_trading.run_journal import RunName
 
 BTC = "BTCUSDC"
 
@@ -67,8 +70,10 @@ def ask(session: Any, name: str, break_it: Callable[[], object]) -> tuple[Asking
     return RAN[0], run
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("how", ["agent revoked", "account banned"])
+@pytest.mark.parametrize(
+    ("how", "name"),
+    of_all(["agent revoked", "account banned"], CALLS, quick=[("agent revoked", "buy"), ("account banned", "cancel")]),
+)
 def test_a_refused_agent_or_account_ends_the_run_by_an_event(session: Any, name: str, how: str) -> None:
     ways: dict[str, Callable[[], object]] = {
         "agent revoked": lambda: session.exchange.revoke_agent(),
@@ -82,8 +87,7 @@ def test_a_refused_agent_or_account_ends_the_run_by_an_event(session: Any, name:
     assert len(strategy.rejected) == (name in ("buy", "sell"))
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("code", [40220, 40280])
+@pytest.mark.parametrize(("code", "name"), of_all([40220, 40280], CALLS, quick=[(40220, "buy"), (40280, "cancel")]))
 def test_after_a_rate_limit_or_a_disabled_action_nothing_that_opens_is_sent_for_a_while(
     session: Any, name: str, code: int
 ) -> None:
@@ -94,6 +98,33 @@ def test_after_a_rate_limit_or_a_disabled_action_nothing_that_opens_is_sent_for_
     assert strategy.later.reason.startswith("the run is paused: ")
     assert len(strategy.rejected) == (name in ("buy", "sell"))
     assert len(session.orders(open=True)) == 0
+
+
+def test_a_run_pauses_when_it_sees_an_order_of_another_copy(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs, reasons, sizes = RunName(session, "one").first_id + 5, [], []
+
+    def on_bar(ctx: Any, bar: Any) -> None:
+        if len(reasons) == 2:  # another machine, which has another journal
+            session.place(
+                [orders.buy(BTC, "0.02", price, cl_ord_id=theirs + at) for at, price in ((0, None), (1, "30000"))]
+            )
+        if len(reasons) == 4:
+            ctx.sell(BTC, "0.01", reduce_only=True)
+        reasons.append(ctx.buy(BTC, "0.01").reason)
+        sizes.append(ctx.position(BTC))
+
+    run: Any = live({"on_bar": on_bar}, session, [BTC], run="one", duration="6m", limits=Limits())
+    assert [bool(reason) for reason in reasons] == [False, False, False, True, True, True]
+    said = "has the name of run 'one', and this copy did not send it. Another copy runs with this name"
+    assert said in reasons[3]
+    assert "To continue, stop the other copy" in reasons[3]
+    assert said in capsys.readouterr().out
+    assert run.events["kind"].tolist().count("PAUSE") == 1
+    assert sizes == pytest.approx([0.01, 0.02, 0.03, 0.03, 0.02, 0.02]), "what reduces passes, and only its own counts"
+    left = session.orders(open=True)
+    assert left["client_order_id"].tolist() == [theirs + 1], "the orders of the other copy are left to it"
+    again: Any = live({"on_bar": on_bar}, session, [BTC], run="one", duration="1m", limits=Limits())
+    assert again.events["kind"].tolist()[0] == "PAUSE", "also where it finds one at its start"
 
 
 def test_a_liquidation_ends_the_run_and_is_an_event(session: Any) -> None:

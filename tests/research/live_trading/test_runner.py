@@ -12,6 +12,7 @@ import pytest
 
 import toolkit
 from tests.research.markets import Scripted
+from tests.support.cases import of_all
 from toolkit.errors import LimitReached, NotSent
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
@@ -63,7 +64,7 @@ def test_the_symbols_are_those_given_else_the_strategys_else_btc(
     assert runner_of(session, strategy, symbols=given).symbols == symbols
 
 
-@pytest.mark.parametrize("warm_up", [0, 1, 3])
+@pytest.mark.parametrize("warm_up", of_all([0, 1, 3], quick=[0, 3]))
 def test_a_warm_up_hands_over_as_many_bars_and_refuses_orders_until_then(session: Any, warm_up: int) -> None:
     said: list[Any] = []
 
@@ -96,7 +97,11 @@ def test_the_last_price_before_the_first_bar_is_searched_for_a_thousand_bars(ses
 
 @pytest.mark.parametrize(
     ("side", "shown", "close", "named"),
-    [("buy", "LONG", False, False), ("sell", "SHORT", False, True), ("sell", "SHORT", True, False)],
+    [
+        pytest.param("buy", "LONG", False, False, marks=pytest.mark.slow),
+        ("sell", "SHORT", False, True),
+        ("sell", "SHORT", True, False),
+    ],
 )
 def test_the_end_cancels_closes_if_asked_and_says_what_is_open(
     session: Any, side: str, shown: str, close: bool, named: bool, capsys: pytest.CaptureFixture[str]
@@ -142,7 +147,7 @@ def test_an_end_that_fails_in_parts_names_them_and_does_the_rest(
     assert capsys.readouterr().out == f"Scripted ended (the time is over). Still open: {open_text}\n"
 
 
-@pytest.mark.parametrize("kind", ["END", "STOP", "LIMIT", "INTERRUPT"])
+@pytest.mark.parametrize("kind", of_all(["END", "STOP", "LIMIT", "INTERRUPT"], quick=["STOP", "LIMIT"]))
 def test_on_stop_may_trade_after_a_regular_end_only(
     session: Any, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,7 +223,9 @@ def test_a_kill_that_takes_too_long_says_so(session: Any) -> None:
     assert runner.results().events["kind"].tolist() == ["KILL"]
 
 
-@pytest.mark.parametrize(("side", "sign", "adopt"), [("buy", 1, True), ("sell", -1, False)])
+@pytest.mark.parametrize(
+    ("side", "sign", "adopt"), [("buy", 1, True), pytest.param("sell", -1, False, marks=pytest.mark.slow)]
+)
 def test_a_continued_run_prints_what_it_takes_up(
     session: Any, side: str, sign: int, adopt: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

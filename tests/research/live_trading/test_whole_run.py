@@ -10,6 +10,8 @@ import pytest
 from msgspec import Struct, structs
 
 import toolkit
+from tests.support.network import Network, cut
+from toolkit.client.io.transport import Retry
 from toolkit.limits import Limits
 from toolkit.research import Strategy, live
 from toolkit.research.account_data import Fill, FundingFee
@@ -168,3 +170,31 @@ def rounded(value: Any) -> Any:
     if value is None or value != value:
         return None
     return round(value, 6) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", [None, "one"])
+def test_a_run_whose_venue_is_gone_at_the_end_has_results_that_say_what_is_unknown(name: str | None) -> None:
+    with LocalVenue(clock="manual", market=None, settle_delay=0, start=FIRST.isoformat()) as venue:
+        venue.control.set_oracle(BTC, "60000")
+        venue.control.add_liquidity(BTC, "SELL", "60010", "5")
+        network = Network(venue)
+
+        class Cut(Strategy):
+            def on_start(self, ctx: Any) -> None:
+                ctx.buy(BTC, "0.01")
+                ctx.buy(BTC, "0.02", "50000")
+
+            def on_stop(self, ctx: Any) -> None:
+                network.before = cut
+
+        retry = Retry(attempts=1, base=0, longest=0)
+        with toolkit.connect(venue=venue, transport=network, retry=retry) as session:
+            run: Any = live(Cut(), session, [BTC], limits=Limits(), duration="2m", run=name)
+        assert run.fills[["price", "quantity"]].to_numpy().tolist() == [[60_010, 0.01]]
+        assert run.orders[["quantity", "filled", "status"]].to_numpy().tolist() == [
+            [0.01, 0.01, "FILLED"],
+            [0.02, 0.0, "NEW"],
+        ]
+        assert run.positions[BTC].iloc[-1] == 0.01
+        unknown = run.events[run.events["kind"] == "UNKNOWN"]["text"].str.split(" could not").str[0]
+        assert unknown.tolist() == ["fills", "orders", "funding payments", "transfers"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.venue.wallets import Signer
 from toolkit.environments import TESTNET_CHAIN
 from toolkit.errors import BadSignature, MalformedRequest
-from toolkit.protocol import envelope, signing
+from toolkit.protocol import signing
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
 
@@ -168,8 +168,3 @@ def leaves(node: Any) -> Iterator[tuple[Any, Any]]:
             yield from leaves(value)
         elif key != "type":
             yield node, key
-
-
-def test_addresses_are_the_development_accounts() -> None:
-    assert envelope.parse(json.dumps(SIGNED[0]).encode()).type == "placeOrder"
-    assert ADDRESSES["agent"] == development.account(1).address

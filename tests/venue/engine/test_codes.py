@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.venue.wallets import AGENT, MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN
 from toolkit.errors import EXCHANGE_ERRORS
-from toolkit.venue import development
 from toolkit.venue.api.gateway import Hooks, Incoming
 from toolkit.venue.engine import commands
 from toolkit.venue.engine.commands import Submit, WireError
@@ -148,13 +147,6 @@ def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str) ->
         assert done[good["data"]["txHash"]] == 0
         assert done[bad["data"]["txHash"]] != 0
         venue.revert(number)
-
-
-def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> None:
-    venue = LocalVenue(clock="manual", market=False)
-    state = venue.host.core.state
-    assert [state.accounts[each.address.lower()].balance for each in development.masters()] == [10_000_000_000] * 10
-    assert not state.permissions.approvals
 
 
 @given(nonces=st.lists(st.integers(0, 30) | st.integers(2**63 - 5, 2**63 - 1), max_size=40))

@@ -72,18 +72,6 @@ def test_an_action_that_the_wire_refuses_is_a_transaction_too(
     assert answer.data == {"txHash": record.hash, "txCode": 40280, "txMsg": "not now", **(data or {})}
 
 
-@pytest.mark.parametrize("delay", [0, 1_000])
-def test_a_transaction_keeps_what_an_action_returned_only_where_the_answer_came_before(core: Core, delay: int) -> None:
-    core.state.settings["settleDelay"] = delay
-    answer = submit(core, 1)
-    assert answer.data is not None
-    assert ("account" in answer.data) is (not delay)
-    core.apply(Advance(core.state.time + 1_000))
-    [record] = core.state.history.transactions.of(ALICE)
-    assert record.hash == answer.data["txHash"]
-    assert record.data == ({"account": ALICE} if delay else None)
-
-
 def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:
     assert submit(core, 5).code == 0
     assert submit(core, 5).code == 40207
@@ -94,15 +82,6 @@ def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:
     late = submit(core, 4)
     assert late.code == 40207
     assert "nonce 4 is below 10, the smallest of the 1000 largest" in late.message
-
-
-def test_expired_requests_are_not_executed_and_say_by_how_much(core: Core) -> None:
-    now = core.state.time
-    assert submit(core, 1, expiry_after=now + 1).code == 0
-    answer = submit(core, 2, expiry_after=now + 1)
-    assert answer.code == 40208
-    assert "was 1 ms ago" in answer.message
-    assert submit(core, 2).code == 0, "an expired request uses no nonce"
 
 
 def test_unknown_actions_signers_and_controls_are_named(core: Core) -> None:
@@ -217,26 +196,6 @@ def test_recording_events_does_not_change_the_state() -> None:
     assert cores[1].events
 
 
-def blocks_done(core: Core) -> list[tuple[int, int, int]]:
-    found = [(one.height, one.time, one.count) for one in core.events if isinstance(one, BlockDone)]
-    core.events.clear()
-    return found
-
-
-def test_a_block_is_announced_once_at_its_end_with_its_number_of_transactions(core: Core) -> None:
-    block_ms, begin = core.state.block_ms, core.state.genesis_time
-    core.events.clear()
-    submit(core, 1)
-    submit(core, 2)
-    core.apply(Advance(begin + block_ms - 1))
-    assert blocks_done(core) == []
-    core.apply(Advance(begin + block_ms))
-    assert blocks_done(core) == [(1, begin + block_ms, 2)]
-    core.apply(Advance(begin + 3 * block_ms))
-    assert blocks_done(core) == [(3, begin + 3 * block_ms, 0)], "the newest of those that ended"
-    assert [(one.height, one.first, one.count) for one in core.state.history.blocks] == [(1, 0, 2)]
-
-
 @pytest.mark.parametrize("answers", [(True, False), (False, True), (True, True)])
 def test_hooks_run_again_while_one_of_them_trades(core: Core, answers: tuple[bool, ...]) -> None:
     runs: list[int] = []
@@ -316,14 +275,3 @@ def test_delayed_actions_are_executed_in_their_turn_with_what_they_were_sent_wit
         (2, ALICE, ALICE, "echo", 7),
     ]
     assert core.state.unsettled == []
-
-
-def test_an_outcome_of_a_rule_is_answered_as_it_is(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        registry.HANDLERS, "echo", lambda core, context, action: Outcome(40230, "partly", {"x": 1}, 207)
-    )
-    answer = submit(core, 1)
-    [record] = core.state.history.transactions.records
-    assert (record.code, record.message) == (40230, "partly")
-    assert (answer.code, answer.message, answer.status) == (40230, "partly", 207)
-    assert answer.data == {"txHash": record.hash, "txCode": 40230, "txMsg": "partly", "x": 1}

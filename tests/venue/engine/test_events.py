@@ -8,7 +8,7 @@ from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine import changes as ev
 from toolkit.venue.engine.commands import Refused
-from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MAKER, REDUCE_ONLY, TAKER
+from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, REDUCE_ONLY
 from toolkit.venue.model.history import ClosedPosition, OrderEvent, PublicTrade
 from toolkit.venue.trading.matching import trade_off_book
 from toolkit.venue.trading.placing import close_out, submit
@@ -89,7 +89,6 @@ def test_the_venue_places_orders_in_integers_through_the_same_rules() -> None:
     assert bounded.filled == 0
     with pytest.raises(Refused, match="no long position"):
         submit(core, floor.account(CYD), product, -1, 1, 600_000, reduce=REDUCE_ONLY)
-    floor.watch.check()
 
 
 def test_closing_out_takes_what_the_book_has_within_its_bound() -> None:
@@ -99,18 +98,8 @@ def test_closing_out_takes_what_the_book_has_within_its_bound() -> None:
     floor.order(CYD, "BUY 0.002 at 59500.0")
     floor.order(CYD, "BUY 0.009 at 59000.0")
     order = close_out(floor.core, floor.account(ADA), floor.product, -1, 5, 595_000, LIQUIDATION)
-    floor.watch.check()
     assert (order.filled, floor.status(order.id), order.type) == (2, "CANCELED", LIQUIDATION)
     assert floor.legs(ADA) == (3, 0)
-
-
-def test_closing_out_uses_the_closing_side_in_hedge_mode() -> None:
-    floor = Floor(ADA)
-    floor.order(BOB, "SELL 0.005 at 60000.0")
-    floor.order(ADA, "BUY 0.005 at 60000.0")
-    floor.order(CYD, "BUY 0.009 at 59500.0")
-    order = close_out(floor.core, floor.account(ADA), floor.product, -1, 5, 595_000, LIQUIDATION)
-    assert (order.closing, order.filled, floor.legs(ADA)) == (True, 5, (0, 0))
 
 
 @pytest.mark.parametrize("hedged", [(), (ADA, BOB)])
@@ -124,7 +113,6 @@ def test_a_trade_outside_the_book_closes_both_sides_and_what_hung_on_them(hedged
     buy, sell = trade_off_book(
         floor.core, floor.product, floor.account(BOB), floor.account(ADA), 5, 590_000, ADL, floor.account(BOB)
     )
-    floor.watch.check()
     assert [floor.status(each.id) for each in (buy, sell)] == ["FILLED", "FILLED"]
     assert [(each.type, each.closing) for each in (buy, sell)] == [(ADL, bool(hedged))] * 2
     assert (floor.legs(ADA), floor.legs(BOB)) == ((0, 0), (0, 0))
@@ -133,32 +121,3 @@ def test_a_trade_outside_the_book_closes_both_sides_and_what_hung_on_them(hedged
     assert len(floor.core.state.history.trades[1]) == 1, "it is no public trade"
     assert floor.core.state.markets[1].last == 600_000
     assert floor.core.state.markets[1].open_interest == 0
-
-
-@pytest.mark.parametrize(
-    ("quantity", "opens", "legs"),
-    [(5, False, (0, 0)), (4, False, (0, 1)), (6, False, (6, 5)), (5, True, (5, 5))],
-)
-def test_a_trade_outside_the_book_closes_a_leg_of_a_hedge_that_is_large_enough(
-    quantity: int, opens: bool, legs: tuple[int, int]
-) -> None:
-    floor = Floor(ADA)
-    floor.order(BOB, "BUY 0.005 at 60000.0")
-    floor.order(ADA, "SELL 0.005 at 60000.0")
-    core, before = floor.core, floor.core.state.last_exec
-    buy, sell = trade_off_book(
-        core,
-        floor.product,
-        floor.account(ADA),
-        floor.account(CYD),
-        quantity,
-        590_000,
-        ADL,
-        floor.account(ADA),
-        opens=opens,
-    )
-    floor.watch.check()
-    assert (floor.legs(ADA), floor.legs(CYD)) == (legs, (0, quantity))
-    fills = [event for event in core.state.history.order_events.records if event.exec_id == before + 1]
-    assert [(event.order_id, event.role) for event in fills] == [(buy.id, TAKER), (sell.id, MAKER)]
-    assert (core.state.last_exec, core.state.markets[1].open_interest) == (before + 1, 5 + legs[0])

@@ -59,34 +59,6 @@ def alice(venue: LocalVenue) -> Trader:
     return Trader(venue, 0)
 
 
-def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalVenue, alice: Trader) -> None:
-    alice.place("BUY", "62000", "0.5")
-    reader = Reader(venue.host.feed)
-    answer, snapshot = reader.subscribe(**BOOK)
-    assert answer == {"method": "subscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}
-    assert snapshot["channel"] == "orderBook"
-    data = snapshot["data"]
-    assert list(data) == ["type", "sequence", "symbolCode", "symbol", "block", "depth", "timestamp", "book"]
-    assert (data["type"], data["symbolCode"], data["depth"]) == ("snapshot", 1, 5)
-    assert data["book"] == {"bids": [["62000.0", "0.500"]], "asks": []}
-
-
-def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
-    reader = Reader(venue.host.feed)
-    first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
-    order = alice.place("BUY", "62000", "0.5")
-    alice.place("BUY", "62000", "0.25")
-    alice.cancel(order)
-    messages = reader.take()
-    assert [one["data"]["sequence"] for one in messages] == [first + 1, first + 2, first + 3]
-    assert [one["data"]["book"]["bids"] for one in messages] == [
-        [["62000.0", "0.500"]],
-        [["62000.0", "0.750"]],
-        [["62000.0", "0.250"]],
-    ]
-    assert {one["data"]["type"] for one in messages} == {"incremental"}
-
-
 def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.host.feed)
     reader.subscribe(**BOOK)
@@ -111,12 +83,6 @@ def test_each_complete_block_is_told_once_whether_it_has_transactions_or_not(ven
     assert blocks_after("1s") == [(2, 2)], "her agent's approval and the order"
     assert blocks_after("500ms") == []
     assert blocks_after("500ms") == [(3, 0)]
-
-
-def test_ping_is_answered(venue: LocalVenue) -> None:
-    reader = Reader(venue.host.feed)
-    reader.send("ping")
-    assert reader.take() == [{"channel": "pong"}]
 
 
 @pytest.mark.parametrize(

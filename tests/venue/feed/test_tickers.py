@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor
-from tests.venue.quiet import venue  # a fixture
 from tests.venue.traders import Trader
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.feed.batches import Batch
 from toolkit.venue.feed.candles import ProductTicker
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import DAY, MINUTE_MS
-
-__all__ = ["venue"]
 
 
 def ticker(venue: LocalVenue) -> dict[str, Any]:
@@ -130,3 +127,32 @@ def test_a_ticker_that_follows_commands_is_the_one_that_is_read_afresh() -> None
         bid, ask = core.books.top(1)
         assert fresh["mid"] is None if not (bid and ask) else Decimal(fresh["mid"]) == Decimal(bid + ask) / 20
     assert silent > 50, "an order behind the best price says nothing new"
+
+
+@pytest.mark.parametrize(("amount", "balance"), [("250", "10250"), ("-250", "9750")])
+def test_money_that_comes_or_goes_without_an_order_is_sent(amount: str, balance: str) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue:
+        alice, connection = Trader(venue, 0), venue.host.feed.open(queue=None)
+        subscription = {"type": "aopState", "userAddress": alice.address}
+        connection.send(json.dumps({"method": "subscribe", "subscription": subscription}))
+        connection.drain()
+        if amount.startswith("-"):
+            venue.control.act(alice.address, {"type": "withdraw", "destination": alice.address, "amount": amount[1:]})
+        else:
+            venue.control.fund(alice.address, amount)
+        [message] = [json.loads(text)["data"] for text in connection.drain()]
+        assert message["type"] == "incremental"
+        [account] = message["aop"]["accounts"]
+        assert (float(account["balance"]), set(message["aop"])) == (float(balance), {"accounts"})
+
+
+def test_the_state_of_an_address_without_an_account_is_empty_until_it_has_one() -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue:
+        connection, stranger = venue.host.feed.open(queue=None), "0x" + "9" * 40
+        subscription = {"type": "aopState", "userAddress": stranger}
+        connection.send(json.dumps({"method": "subscribe", "subscription": subscription}))
+        _, snapshot = [json.loads(text) for text in connection.drain()]
+        assert snapshot["data"]["aop"] == {"accounts": [], "positions": [], "settings": [], "orders": []}
+        venue.control.fund(stranger, "5")
+        [message] = [json.loads(text)["data"] for text in connection.drain()]
+        assert [row["balance"] for row in message["aop"]["accounts"]] == ["5"]

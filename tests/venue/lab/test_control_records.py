@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.venue.play import BTC, ETH, MICRO, Play
-from tests.venue.quiet import venue  # a fixture
+from tests.venue.play import BTC, ETH, Play
 from tests.venue.wallets import MASTER
 from toolkit.errors import InputError
 from toolkit.venue.lab.control import LARGEST_BALANCE, funding, what_if
 from toolkit.venue.local import LocalVenue
 
-__all__ = ["venue"]
-
 D = Decimal
-
-
-@pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("isolated", [False, True])
-def test_what_if_shows_an_account_at_the_mark_and_at_another_one(side: int, isolated: bool) -> None:
-    """1 BTC at 60,000 with 20x, and 36 of fees: a shock of 5 % against it takes all of its initial margin."""
-    play = Play()
-    play.oracle(60_000)
-    play.fund(4_036, "ann")
-    play.fund(1_000_000, "bob")
-    if isolated:
-        play.isolated("ann")
-    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
-    if side < 0:
-        assert play.balance("ann") + play.position("ann").assigned == 4_030 * MICRO, "the maker pays 6 instead of 36"
-    free = play.balance("ann") / MICRO if isolated else 0
-    equity = (play.balance("ann") + play.position("ann").assigned) / MICRO
-    before = play.core.state.markets[BTC].mark
-    present, moved = what_if(play.core, play.address("ann"), BTC, D("-0.05") * side)
-    margin = 3_000.0 if isolated else equity
-    assert present["mark_price"] == 60_000
-    assert present["position"] == side
-    assert (present["unrealized_pnl"], present["equity"]) == (0, equity)
-    assert (present["initial_margin"], present["maintenance_margin"]) == (3_000, 750)
-    assert present["margin_ratio"] == pytest.approx(750 / margin, abs=1e-8)
-    assert present["liquidated"] is False
-    assert present["available"] == pytest.approx(free if isolated else equity - 3_000)
-    mark = 60_000 - side * 3_000
-    assert (moved["mark_price"], moved["unrealized_pnl"], moved["equity"]) == (mark, -3_000, equity - 3_000)
-    assert moved["maintenance_margin"] == pytest.approx(mark * 0.0125)
-    assert moved["liquidated"] is (isolated or equity - 3_000 <= mark * 0.0125)
-    assert moved["liquidation_price"] == pytest.approx(present["liquidation_price"], abs=0.11)
-    assert play.core.state.markets[BTC].mark == before
-    empty = what_if(play.core, play.address("nobody"), BTC, D("0.1"))
-    nothing = (0, 0, 0, False)
-    assert all((row["position"], row["equity"], row["available"], row["liquidated"]) == nothing for row in empty)
-    assert str(empty[0]["liquidation_price"]) == "nan"
 
 
 @pytest.mark.parametrize("shock", ["-1", "-1.5", "NaN", "Infinity"])
@@ -188,3 +149,26 @@ def test_what_if_shows_whole_rows_of_a_hedge_also_for_a_product_without_a_positi
     nothing = dict.fromkeys(found[0], 0.0) | {"liquidation_price": float("nan")}
     at = [nothing | {"mark_price": mark, "liquidated": False} for mark in (60_000.0, 60_300.0)]
     close(what_if(play.core, play.address("nobody"), BTC, D("0.005")), *at)
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every bar that is made, drawn as text."""
+    from tqdm import auto, std
+
+    made: list[Any] = []
+
+    class Bar(std.tqdm):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, file=sys.stderr, mininterval=0, **options)
+            made.append(self)
+
+    monkeypatch.setattr(auto, "tqdm", Bar)
+    return made
+
+
+def test_progress_counts_simulated_minutes(bars: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    with LocalVenue(clock="manual") as venue:
+        venue.advance("20m", progress=True)
+    assert [(bar.n, bar.total) for bar in bars] == [(20.0, 20.0)]
+    assert "advance" in capsys.readouterr().err

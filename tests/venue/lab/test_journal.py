@@ -18,6 +18,7 @@ import pytest
 import toolkit
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, StoredFileError, VenueError
+from toolkit.venue.clocks import MANUAL_START, RealClock
 from toolkit.venue.engine.dump_format import joined
 from toolkit.venue.lab import journal as journals
 from toolkit.venue.lab import journal_file
@@ -387,3 +388,18 @@ def test_the_chain_covers_kind_order_and_content(original: tuple[bytes, list[str
         chain = hashlib.sha256(chain + kind.encode() + b":" + body).digest()
         assert chain == stored
     base.close()
+
+
+def test_time_that_passed_without_commands_is_in_a_dump_so_that_a_start_computes_little_of_it(tmp_path: Path) -> None:
+    clock, path = RealClock(start=MANUAL_START, speed=1e-6), tmp_path / "j"
+    venue = LocalVenue(seed=7, clock=clock, journal=path, market=None, accounts=1)
+    clock.set(MANUAL_START + 24 * 3_600_000)
+    assert venue.host.catch_up() >= MANUAL_START + 24 * 3_600_000
+    reached = venue.control.state_hash()
+    venue.host.journal.close()  # type: ignore[union-attr]  # as a kill, without a last dump
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        assert reader.execute("SELECT max(time) FROM dumps").fetchone()[0] > MANUAL_START + 22 * 3_600_000
+    again = LocalVenue(clock="manual", journal=path)
+    again.host.advance_to(venue.host.core.state.time)
+    assert again.control.state_hash() == reached
+    again.close()

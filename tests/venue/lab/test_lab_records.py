@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.venue.play import MICRO
-from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError
 from toolkit.protocol.hexbytes import to_checksummed
 from toolkit.venue.api.gateway import Answer
 from toolkit.venue.engine.commands import Control
 from toolkit.venue.lab.faults import Fault
+from toolkit.venue.lab.journal import Journal, plain
 from toolkit.venue.lab.player import Player, fit_row, listed_symbol
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Genesis
-
-__all__ = ["venue"]
 
 D = Decimal
 
@@ -294,3 +295,29 @@ def test_a_wrong_fault_names_its_field_and_the_limits_themselves_pass(venue: Loc
     assert venue.control.add_fault("refuse count=all chance=0.5 status=502").count is None
     with pytest.raises(InputError, match="'often' is no setting of a fault"):
         venue.control.add_fault("refuse", often=1)
+
+
+GENESIS = Genesis(settings={"market": False})
+
+
+def test_a_controls_arguments_are_those_that_are_read_back() -> None:
+    given = {"a": (1, 2), "b": {1: Decimal("0.5")}, "c": None, "d": [True, "x"]}
+    assert plain(given) == {"a": [1, 2], "b": {"1": "0.5"}, "c": None, "d": [True, "x"]}
+    deep: list[Any] = []
+    deep.append(deep)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)  # some packages raise it, and the stack of C ends before it is reached
+    try:
+        for wrong in ({"a": object()}, {"a": 1 << 70}, {"a": deep}):
+            with pytest.raises(InputError, match="a control takes numbers, texts, lists and dictionaries"):
+                plain(wrong)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_what_an_interrupted_creation_has_left_is_no_part_of_a_new_file(tmp_path: Path) -> None:
+    for name in ("j.new", "j.new-journal", "j-journal"):
+        (tmp_path / name).write_bytes(b"left by a crash")
+    with contextlib.closing(Journal.create(tmp_path / "j", GENESIS, sync="os")) as journal:
+        assert journal.count == 0
+    assert {one.name for one in tmp_path.iterdir() if one.stat().st_size} == {"j"}

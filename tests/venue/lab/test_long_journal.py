@@ -75,10 +75,10 @@ def test_old_records_lie_in_the_file_and_are_the_same(tmp_path: Path) -> None:
 
 
 def page(venue: LocalVenue) -> list[object]:
-    """Return all transactions of the master, as they are asked for."""
+    """Return all transactions of the master, as they are asked for, without the digests of this process."""
     query = f"user={MASTER.address}&pageSize=500"
     answer = venue.host.gateway.handle("GET", "/info/explore/transaction/page", query)
-    return list(json.loads(answer.body)["data"]["items"])
+    return [{**row, "digest": ""} for row in json.loads(answer.body)["data"]["items"]]
 
 
 def test_a_snapshot_and_a_dump_are_whole(tmp_path: Path) -> None:

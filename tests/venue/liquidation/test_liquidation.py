@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
+import random
 from decimal import Decimal
 
 import pytest
+from msgspec import structs
 
-from tests.venue.play import BTC, ETH, MICRO, SOL, Play
+from tests.venue.play import BTC, ETH, MICRO, SOL, XRP, Play
+from toolkit.venue.engine.changes import InsuranceOverdrawn
 from toolkit.venue.engine.commands import Control
 from toolkit.venue.engine.core import Core
-from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
+from toolkit.venue.engine.registry import controls
+from toolkit.venue.liquidation.margin_groups import open_legs
 from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL, RATE
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
-from toolkit.venue.risk import account_margin, ledger
-from toolkit.venue.risk.ledger import BANKRUPTCY, LIQUIDATION_FEE, LP_VAULT
+from toolkit.venue.risk import account_margin, ledger, prices
+from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE, LP_VAULT
 
 D = Decimal
 
@@ -69,20 +72,6 @@ def test_a_position_that_the_book_can_take_is_closed_there_at_once(play: Play) -
     assert event == fill
 
 
-def test_nothing_is_sold_below_the_bankruptcy_price(play: Play) -> None:
-    play.placed("zoe", "BUY", "0.4", 57_100)
-    play.placed("zoe", "BUY", "5", "56999.9")
-    play.oracle("57500")
-    # 3,000 of margin are gone at 57,000: the book takes 0.4, the LP vault the rest at mark
-    assert brief(play, "ann") == [("BOOK", 400, 571_000), ("LP_VAULT", 600, 575_000)]
-    vault = play.core.state.accounts[LP_VAULT]
-    assert vault.positions[BTC].long.size == 600
-    fee = D("0.6") * 57_500 * D("0.0125") * D("0.005")
-    assert play.kinds("ann")[-2:] == [(LIQUIDATION_FEE, -int(fee * MICRO)), ("REALIZED_PNL", -1_500 * MICRO)]
-    taker = D("0.4") * 57_100 * D("0.0006")  # what the vault takes over costs its own fee only
-    assert play.balance("ann") == (3_000 - 1_160 - 1_500) * MICRO - int((fee + taker) * MICRO)
-
-
 @pytest.mark.parametrize("by", ["hand", "time"])
 @pytest.mark.parametrize(("worse", "better"), [("ann", "bob"), ("bob", "ann")])
 def test_nobody_is_liquidated_into_the_bid_of_another_whatever_their_addresses(
@@ -124,20 +113,6 @@ def test_equal_ratios_go_by_the_age_of_the_position() -> None:
         play.placed("zoe", "BUY", "1", 57_300)
         play.oracle(57_400)
         assert [brief(play, name)[0][0] for name in (older, newer)] == ["BOOK", "LP_VAULT"]
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-@pytest.mark.parametrize(("side", "mark", "price"), [(1, 57_700, 57_600), (-1, 62_250, 62_300)])
-def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls(
-    side: int, mark: int, price: int, isolated: bool
-) -> None:
-    play = Play()
-    opened(play, side, quantity="10", isolated=isolated)
-    play.fund(5_000_000, "zoe")
-    play.placed("zoe", "BUY" if side > 0 else "SELL", "20", price)
-    play.oracle(mark)
-    assert brief(play, "ann") == [("BOOK", 2_000, price * 10)], "6,800 for a maintenance margin of 5,770 is enough"
-    assert play.account("ann").status == NORMAL
 
 
 @pytest.mark.parametrize("isolated", [False, True])
@@ -187,25 +162,6 @@ def test_an_account_of_the_venues_own_is_never_liquidated(kind: str, side: int) 
     assert bool(steps(play, "ann")) is (kind == "user")
 
 
-@pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("first", [BTC, ETH])
-def test_of_equally_large_positions_the_lower_product_code_goes_first(side: int, first: int) -> None:
-    """Whichever was opened first; it is a third one that has lost the margin."""
-    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(1_000_000, "bob", "zoe")
-    play.oracle(150, SOL)
-    play.fund(6_900, "ann")
-    sizes = {BTC: ("1", 60_000), ETH: ("20", 3_000), SOL: ("100", 150)}
-    for code in (first, BTC + ETH - first, SOL):
-        quantity, price = sizes[code]
-        play.placed("bob", sell, quantity, price, code)
-        play.placed("ann", buy, quantity, price, code)
-    play.oracle(150 - side * 54, SOL)
-    assert steps(play, "ann")[0].product == BTC
-
-
 def test_an_account_under_liquidation_may_only_reduce() -> None:
     play = Play()
     play.oracle(60_000)
@@ -247,29 +203,6 @@ def test_who_closes_between_two_slices_ends_the_liquidation_and_may_open_again(s
     play.placed("ann", buy, "0.002", 60_000 - side * 2_900)
 
 
-def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
-    play = Play(lp_slice=0)
-    play.oracle(60_000)
-    play.fund(30_360, "ann")
-    play.fund(5_000_000, "bob", "zoe")
-    play.trade("ann", "bob", "10", 60_000)
-    play.placed("zoe", "BUY", "20", "57010")
-    play.oracle(57_100)
-    assert brief(play, "ann") == [("BOOK", 2_000, 570_100)]
-    play.advance(30_000)
-    assert brief(play, "ann")[1:] == [("BOOK", 1_600, 570_100)]
-    play.advance(240_000)
-    sizes = [step.quantity for step in steps(play, "ann")]
-    assert sizes == [2_000, 1_600, 1_280, 1_024, 820, 656, 524, 420, 1_378, 298]
-    assert brief(play, "ann")[-1][0] == "LP_VAULT"
-    assert play.account("ann").status == NORMAL
-    # by price 100 are left, but the taker fees of the slices come to more: for the rest of them nothing is left
-    assert 0 <= play.balance("ann") < 60 * MICRO
-    assert BANKRUPTCY not in {kind for kind, _ in play.kinds("ann")}
-    times = [step.time for step in steps(play, "ann")]
-    assert [later - earlier for earlier, later in itertools.pairwise(times)] == [30_000] * 8 + [0]
-
-
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(side: int, isolated: bool) -> None:
@@ -299,48 +232,6 @@ def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price
     assert play.fills("ann")[-1].type == play.fills("bob")[-1].type == ADL
     assert play.core.state.markets[BTC].open_interest == 0
     assert play.core.state.accounts[ledger.CLEARING].balance == 0
-
-
-@pytest.mark.parametrize("price", [57_500, 56_000])
-def test_isolated_positions_are_liquidated_by_themselves_and_owe_others_nothing_first(play: Play, price: int) -> None:
-    play.fund(10_000, "iso")
-    play.isolated("iso")
-    play.trade("iso", "bob", "1", 60_000)
-    play.trade("iso", "bob", "1", 3_000, ETH)
-    play.placed("iso", "BUY", "0.01", 2_000, ETH)
-    balance, eth = play.balance("iso"), play.position("iso", ETH).long.size
-    play.oracle(price)
-    assert [(step.where, step.product, step.paid) for step in steps(play, "iso")] == [("LP_VAULT", BTC, 0)]
-    assert play.position("iso").assigned == 0
-    # 3,000 were assigned: of a loss beyond that the balance pays the rest before the LP vault does
-    left = play.balance("iso") - balance
-    assert left == -1_000 * MICRO if price == 56_000 else 0 < left < 500 * MICRO
-    assert play.position("iso", ETH).long.size == eth
-    assert [order.product for order in play.account("iso").orders.values()] == [ETH]
-
-
-def test_a_cross_account_loses_its_largest_position_first(play: Play) -> None:
-    play.fund(400, "ann")
-    play.oracle(3_000, ETH)
-    play.trade("ann", "bob", "1", 3_000, ETH)
-    play.placed("zoe", "BUY", "5", 57_300)
-    play.oracle("57330")
-    assert [(step.product, step.where) for step in steps(play, "ann")] == [(BTC, "BOOK")]
-    assert play.position("ann", ETH).long.size == 1_000, "the rest is healthy without it"
-
-
-def test_the_legs_of_a_hedge_are_closed_against_each_other_first() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(4_100, "ann")
-    play.fund(1_000_000, "bob")
-    play.hedge("ann")
-    play.trade("ann", "bob", "1", 60_000)
-    play.trade("bob", "ann", "0.3", 60_000)
-    play.oracle(55_400)
-    assert steps(play, "ann")[0].where == "NETTED"
-    assert steps(play, "ann")[0].quantity == 300
-    assert play.position("ann").short.size == 0
 
 
 def test_a_liquidation_waits_while_its_product_is_paused(play: Play) -> None:
@@ -396,60 +287,6 @@ def test_liquidation_begins_where_equity_meets_maintenance_margin_exactly(side: 
     assert copy.state_hash() == play.core.state_hash()
 
 
-def test_orders_that_a_liquidation_left_without_cover_are_cancelled() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(3_200, "ann")
-    play.fund(1_000_000, "bob", "zoe")
-    play.trade("ann", "bob", "1", 60_000)
-    play.placed("ann", "SELL", "0.6", 61_000)
-    play.placed("ann", "SELL", "0.4", 61_500)
-    play.oracle("57500")
-    assert play.position("ann").long.size == 0
-    assert play.account("ann").orders == {}
-    last = play.core.state.history.orders.of(play.address("ann"))[-1]
-    assert last.reason == "margin: the position that it would have closed is gone"
-    play.oracle(63_000)
-    play.placed("zoe", "BUY", "1", 61_500)
-    assert play.position("ann").short.size == 0
-    assert BANKRUPTCY not in dict(play.kinds("ann"))
-
-
-def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
-    ann = play.account("ann")
-    ledger.deposit(play.core, ann, 50_000)
-    position = ann.positions[BTC]
-    group, long = MarginGroup(ann, 0), OpenLeg(position, 1, position.long)
-    assert group.bankruptcy_price(play.core, long) == 570_000
-    ledger.deposit(play.core, ann, 50_000)
-    assert group.bankruptcy_price(play.core, long) == 569_999
-
-
-def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(play: Play) -> None:
-    play.oracle(57_500)
-    vault = play.core.state.accounts[LP_VAULT]
-    assert vault.positions[BTC].long.size == 1_000
-    play.advance(59_999)
-    assert not vault.orders
-    play.advance(1)
-    mark = play.core.state.markets[BTC].mark
-    [order] = vault.orders.values()
-    # 20,000 USDC at 57,500 are 0.348 BTC
-    assert (order.side, order.price, order.leaves, order.reducing) == (-1, mark, 348, True)
-    play.placed("zoe", "BUY", "5", 57_600)
-    assert vault.positions[BTC].long.size == 652
-    assert [fill.fill_price for fill in play.fills(LP_VAULT)][-1] == 575_000
-    play.advance(60_000)
-    assert play.fills(LP_VAULT)[-1].fill_price == 576_000, "a better bid is taken"
-    play.control("pause", product=BTC)
-    play.advance(60_000)
-    assert vault.positions[BTC].long.size == 304
-    play.control("resume", product=BTC)
-    play.advance(120_000)
-    assert (vault.positions[BTC].long.size, vault.orders) == (0, {})
-    assert "unwind" not in play.core.state.schedule
-
-
 def test_a_liquidation_goes_on_at_a_ratio_of_exactly_95_per_cent_and_ends_below() -> None:
     play = Play()
     play.oracle(60_000)
@@ -466,3 +303,118 @@ def test_a_liquidation_goes_on_at_a_ratio_of_exactly_95_per_cent_and_ends_below(
     assert play.account("ann").status == LIQUIDATING
     play.fund("0.001", "ann")  # ratios are rounded up to 1e-8
     assert play.account("ann").status == NORMAL
+
+
+PRICES = {BTC: 60_000, ETH: 3_000, SOL: 150, XRP: "0.5"}
+NAMES = [f"a{number}" for number in range(20)]
+
+
+@controls("gap")
+def gap(core: Core, changes: dict[int, int]) -> None:
+    """Move the marks of several products at one instant, by per mille."""
+    for code, per_mille in changes.items():
+        market = core.state.markets[code]
+        prices.set_oracle_price(market, market.mark * (1_000 + per_mille) // 1_000)
+        prices.set_mark(core, market, market.oracle)
+
+
+def world(**config: object) -> Play:
+    play = Play(lp_slice=0, **config)
+    for code, price in PRICES.items():
+        play.oracle(price, code)
+    return play
+
+
+def equity(play: Play, name: str) -> int:
+    return account_margin.wallet(play.core, play.account(name)).equity
+
+
+def crowd(seed: int) -> tuple[Play, random.Random]:
+    """Twenty accounts that trade with each other at mark with their highest leverage, until no order fits."""
+    chance, play = random.Random(seed), world()
+    play.fund(10_000, *NAMES)
+    play.hedge(*NAMES[:5])
+    play.watch.history_every = 1_000
+    for name in NAMES:
+        for code in PRICES:
+            play.leverage(name, 40 if code in (BTC, ETH) else 20, code)
+            if chance.random() < 0.2:
+                play.isolated(name, code)
+    for _ in range(60):
+        code = chance.choice(list(PRICES))
+        mark = play.core.state.markets[code].mark
+        product, (buyer, seller) = play.core.products[code], chance.sample(NAMES, 2)
+        steps = chance.randrange(20_000, 160_000) * MICRO // (mark * product.unit)
+        terms = product.quantity_text(steps), product.price_text(mark), code
+        if play.order(seller, "SELL", *terms).code == 0:
+            play.order(buyer, "BUY", *terms)
+        for name in (buyer, seller):
+            play.act(name, type="cancelAll", symbolCode=code, conditionalOrder=False)
+    return play, chance
+
+
+@pytest.mark.parametrize(("seed", "full"), [(0, False), (1, True)])
+def test_nobody_falls_below_its_equity_before_the_gap_while_another_keeps_a_gain_from_it(seed: int, full: bool) -> None:
+    play, chance = crowd(seed)
+    if full:
+        play.core.state.config = structs.replace(play.core.state.config, lp_leverage=0)
+    for _ in range(3):
+        moved, core = chance.sample(list(PRICES), chance.randrange(1, 4)), play.core
+        marks = {code: market.mark for code, market in core.state.markets.items()}
+        before = {name: equity(play, name) for name in NAMES}
+        legs = {name: open_legs(play.account(name).positions.values()) for name in NAMES}
+        sizes = {name: [(leg.position.product, leg.side * leg.leg.size) for leg in legs[name]] for name in NAMES}
+        vault, first = core.state.accounts[LP_VAULT].balance, len(core.state.history.liquidations.records)
+        play.control("gap", changes={code: chance.choice([1, -1]) * chance.randrange(50, 300) for code in moved})
+        steps = core.state.history.liquidations.records[first:]
+        liquidated = {step.address for step in steps}
+        assert not full or core.state.accounts[LP_VAULT].balance >= vault
+        for name in NAMES:
+            moves = (size * (core.state.markets[code].mark - marks[code]) for code, size in sizes[name])
+            own = sum(move * core.products[code].unit for move, (code, _) in zip(moves, sizes[name], strict=True))
+            assert equity(play, name) >= 0
+            if play.address(name) not in liquidated:
+                assert equity(play, name) >= before[name] + min(own, 0), f"{name} gained {own} and paid more than that"
+        play.advance(60_000)
+
+
+def test_a_position_that_was_opened_after_the_gap_pays_nothing_of_it() -> None:
+    """XRP falls by 30 %, BTC stands still: the XRP short pays, and a BTC short opened at that mark keeps all."""
+    play = world(lp_capital=0)
+    play.fund(10_000, "ann", "btc", "xrp")
+    play.leverage("ann", 40)
+    for name in ("btc", "xrp"):
+        play.leverage(name, 40)
+    play.trade("ann", "xrp", "160000", "0.5", XRP)
+    play.trade("ann", "btc", "2", 60_000)
+    before = {name: equity(play, name) for name in ("btc", "xrp")}
+    play.control("gap", changes={XRP: -300})
+    assert equity(play, "btc") == before["btc"]
+    assert equity(play, "xrp") > before["xrp"]
+    assert 0 <= equity(play, "ann") < MICRO * 10
+    assert play.core.state.accounts[INSURANCE].balance == 0
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("spare", [0, 500])
+def test_what_the_gains_do_not_pay_is_the_insurances_and_an_event_names_the_trades(side: int, spare: int) -> None:
+    """All that bob gains in BTC he loses in ETH, so that he pays nothing; ann pays first with what she has besides."""
+    play = world(lp_capital=0)
+    play.fund(1_536 + spare, "ann")
+    play.fund(1_000_000, "bob", "cyd")
+    play.leverage("ann", 40)
+    play.isolated("ann")
+    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
+    play.trade(*(("bob", "cyd") if side > 0 else ("cyd", "bob")), "40", 3_000, ETH)
+    before, trades = equity(play, "bob"), tuple(fill.exec_id for fill in play.fills("ann"))
+    events: list[object] = []
+    play.core.emit = events.append
+    play.control("gap", changes={BTC: -side * 250, ETH: -side * 250})
+    # before he is liquidated himself bob loses what ETH cost him, and keeps what BTC brought
+    assert equity(play, "bob") == before + 15_000 * MICRO - 30_000 * MICRO
+    [event] = [each for each in events if isinstance(each, InsuranceOverdrawn)]
+    had = 1_536 * MICRO + spare * MICRO - play.core.state.history.fills_of(play.address("ann"))[0].open_fee
+    lack = 15_000 * MICRO - had
+    assert (event.address, event.product, event.trades) == (play.address("ann"), BTC, trades)
+    assert event.amount == -event.balance == -play.balance(INSURANCE) == lack
+    assert equity(play, "ann") == 0

@@ -116,31 +116,6 @@ def test_a_liquidation_begins_and_ends_with_an_event_a_sample_and_a_record(side:
 
 
 @SIDES
-@pytest.mark.parametrize("first", [BTC, ETH])
-def test_an_account_is_under_liquidation_until_its_last_margin_group_has_recovered(side: int, first: int) -> None:
-    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
-    prices = {BTC: 60_000, ETH: 3_000}
-    play.fund(7_000, "ann")
-    play.fund(1_000_000, "bob")
-    for code, price in prices.items():
-        play.oracle(price, code)
-    play.isolated("ann", ETH)
-    for code, price in prices.items():
-        play.placed("bob", sell, 60_000 // price, price, code)
-        play.placed("ann", buy, 60_000 // price, price, code)
-    for code in prices:
-        play.control("pause", product=code)
-    for code, price in prices.items():
-        play.oracle(price - side * price * 6 // 100, code)
-    assert {entry.product for entry in play.core.state.liquidations.values()} == {0, ETH}
-    play.oracle(prices[first], first)
-    assert len(play.core.state.liquidations) == 1
-    assert play.account("ann").status == LIQUIDATING
-    play.oracle(prices[BTC + ETH - first], BTC + ETH - first)
-    assert (play.core.state.liquidations, play.account("ann").status) == ({}, NORMAL)
-
-
-@SIDES
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_liquidation_takes_exactly_the_orders_that_could_open_a_position_of_its_margin(
     side: int, isolated: bool
@@ -187,37 +162,6 @@ def test_a_liquidation_takes_exactly_the_orders_that_could_open_a_position_of_it
     assert left == set(orders) - gone
     ended = play.core.state.history.orders.of(play.address("ann"))
     assert {one.reason for one in ended if known.get(one.id) in gone} == {"the position is being liquidated"}
-
-
-@SIDES
-@MODES
-def test_a_band_is_as_wide_as_the_margin_between_equity_and_maintenance_allows(side: int, isolated: bool) -> None:
-    """The slack of a group is shared evenly by its products. A tick costs the value of a tick of all steps, and 2.5 %
-    more, the steepest maintenance rate. Two micro-USDC stay in reserve."""
-    play, (buy, sell) = Play(lp_slice=0), ("BUY", "SELL")[::side]
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(10_000, "ann")
-    play.fund(1_000_000, "bob")
-    if isolated:
-        play.isolated("ann", ETH)
-    play.placed("bob", sell, "1", 60_000)
-    play.placed("ann", buy, "1", 60_000)
-    play.placed("bob", sell, "10", 3_000, ETH)
-    play.placed("ann", buy, "10", 3_000, ETH)
-    play.oracle(60_000 + side)
-    bands = {code: play.core.risk_index.bands[code][play.address("ann")] for code in (BTC, ETH)}
-    # 10,000 less the taker fees of 36 and 18, and 1 of profit. Maintenance is 1.25 % of 60,001 (59,999) and of 30,000
-    btc_maintenance, eth_maintenance = 750_000_000 + side * 12_500, 375_000_000
-    equity = 9_947_000_000
-    if isolated:
-        slacks = {BTC: equity - 1_500_000_000 - btc_maintenance, ETH: 1_500_000_000 - eth_maintenance}
-    else:
-        slacks = dict.fromkeys((BTC, ETH), (equity - btc_maintenance - eth_maintenance) // 2)
-    ticks = {BTC: (600_000 + side * 10, 1_000 * 100), ETH: (300_000, 10_000 * 10)}
-    for code, (mark, tick_micro) in ticks.items():
-        width = (slacks[code] - 2) * 1_000 // (tick_micro * 1_025)
-        assert bands[code] == (mark - width, mark + width)
 
 
 @SIDES
@@ -287,30 +231,6 @@ def test_the_lp_vault_closes_a_leg_in_slices_by_the_clock_at_the_mark_or_better(
     assert vault.orders == {}
     play.advance(interval)
     assert ("quotes" in play.core.state.schedule, "unwind" in play.core.state.schedule) == (False, True)
-
-
-@SIDES
-def test_the_lp_vault_waits_in_a_paused_product_and_sleeps_when_it_is_flat(side: int) -> None:
-    play = Play()
-    opened(play, side)
-    play.fund(5_000_000, "zoe")
-    play.oracle(60_000 - side * 2_500)
-    vault = play.core.state.accounts[LP_VAULT]
-    position = vault.positions[BTC]
-    play.control("pause", product=BTC)
-    play.advance(60_000)
-    assert (vault.orders, "quotes" in play.core.state.schedule) == ({}, False)
-    assert "unwind" in play.core.state.schedule
-    play.control("resume", product=BTC)
-    play.placed("zoe", "BUY" if side > 0 else "SELL", "2", 60_000 - side * 2_500)
-    sizes = []
-    while max(position.long.size, position.short.size):
-        play.advance(60_000)
-        sizes.append(max(position.long.size, position.short.size))
-    assert sizes == ([652, 304, 0] if side > 0 else [680, 360, 40, 0])
-    play.advance(60_000)
-    assert not {"unwind", "quotes"} & set(play.core.state.schedule)
-    assert all(one.side == -side for one in play.fills(LP_VAULT)[1:])
 
 
 @SIDES

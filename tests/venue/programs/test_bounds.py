@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -136,31 +135,6 @@ def test_what_just_fits_is_accepted_and_the_next_step_is_refused(
     refused = case(Led(), 1)
     assert refused.data is not None
     assert refused.data["txCode"] == reason, refused.message
-
-
-@pytest.mark.parametrize("side", ["BUY", "SELL"])
-@pytest.mark.parametrize("joins", [True, False])
-def test_a_book_may_value_shares_one_per_cent_above_mark_and_twenty_times_that_below(side: str, joins: bool) -> None:
-    """The book takes all of the vault's 1 BTC at one price; a deposit is valued up to 1 % above, a withdrawal to 5 %
-    below what the mark says of the vault."""
-    sign, bound = 1 if side == "BUY" else -1, 100 if joins else 20
-    found: dict[int, int] = {}
-    for beyond in (0, 1):
-        play = Led()
-        if not joins:
-            share = play.join("joe", 1_000)
-        play.trade_of_vault(side, "10", 60_000)
-        code = play.core.state.markets[1]
-        at_mark = vaults.value(play.core, play.record)
-        ticks = at_mark // bound // (10_000 * play.core.products[1].unit) + beyond
-        price = code.mark + (sign if joins else -sign) * ticks
-        play.placed("zoe", side, "10", play.core.products[1].price_text(price))
-        assert play.core.state.markets[1].mark == code.mark
-        action: dict[str, Any] = {"type": "vaultDeposit", "amount": "1000"} if joins else {
-            "type": "vaultWithdraw", "share": share}  # fmt: skip
-        outcome = play.act("joe", vault=play.vault, **action, **USDC)
-        found[beyond] = 0 if outcome.code == 0 else int((outcome.data or {})["txCode"])
-    assert found == {0: 0, 1: TxCode.VAULT_BOOK_AWAY}
 
 
 @pytest.fixture

@@ -169,19 +169,6 @@ def test_every_cause_of_an_unauthorised_signature_is_named_with_its_remedy(play:
     assert "and expired at" in play.rejected("a2")
 
 
-def test_the_latest_of_several_ended_approvals_is_the_one_that_a_refusal_names(play: Permitted) -> None:
-    for name in ("one", "two", "three", "four"):
-        check(play.approve("ann", "a1", name))
-    play.advance(60_001)
-    assert 'agent "four"' in play.rejected("a1")
-    check(play.act("bob", type="registerBuilder", name="Acme"))
-    check(play.act("cyd", type="registerBuilder", name="Beta"))
-    for builder in ("cyd", "cyd", "cyd", "bob"):
-        check(play.permit("ann", "b1", builder))
-    play.advance(60_001)
-    assert f"for builder {to_checksummed(play.address('bob'))}" in play.rejected("b1", "placeBuilderOrder")
-
-
 def test_a_wallet_gets_its_account_by_its_first_claim_only(play: Permitted) -> None:
     claim = Submit(play.now, {"type": "faucetClaim"}, play.address("dan"), 1)
     before = play.core.state_hash()

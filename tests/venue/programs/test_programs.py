@@ -249,52 +249,7 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
 
 
-def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
-    master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
-    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), TxCode.WITHDRAWAL_TOO_SMALL)
-    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), TxCode.AMOUNT_TOO_PRECISE)
-    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), TxCode.INSUFFICIENT_BALANCE)
-    assert desk.place(0, "BUY", "1")["code"] == 0
-    refused(master.do(desk.venue, {**action, "amount": "9999"}), TxCode.INSUFFICIENT_BALANCE)
-    assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
-    assert desk.balance(master.address) == 9_998 * USDC
-
-
 # vaults
-
-
-def test_shares_are_bought_and_sold_at_net_asset_value_and_the_leader_gets_a_tenth_of_the_gain(desk: Desk) -> None:
-    leader = desk.masters[0].address
-    start = desk.balance(leader)
-    vault = desk.vault(0, "1000")
-    assert start - desk.balance(leader) == 1_100 * USDC
-    assert desk.join(1, vault, "500")["data"]["share"] == "500"
-    trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.1")]}
-    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-    assert desk.place(2, "SELL", "0.1")["code"] == 0
-    higher = f"{float(desk.mark) + 1_000:.1f}"
-    trade = {"type": "placeOrder", "orders": [desk.item("SELL", "0.1", higher)]}
-    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-    assert desk.place(2, "BUY", "0.1", higher)["code"] == 0
-    profit = desk.balance(vault) - 1_500 * USDC
-    assert profit > 80 * USDC
-    row = desk.info("/info/vault/detail", f"vaultAddress={vault}&userAddress={desk.masters[1].address}")
-    assert float(row["tvl"]) == desk.balance(vault) / USDC
-    assert float(row["userCurrentValue"]) == pytest.approx(500 + profit / 3 / USDC, abs=1e-5)
-    assert desk.join(3, vault, "100")["data"]["share"] == "93.823886"
-    gain = profit // 3
-    before, tenth = desk.balance(desk.masters[1].address), desk.balance(leader)
-    answer = desk.leave(1, vault, "500")
-    assert answer["code"] == 0
-    assert desk.balance(leader) - tenth == gain * 10 // 100
-    assert desk.balance(desk.masters[1].address) - before == 500 * USDC + gain - gain * 10 // 100
-    assert float(answer["data"]["amount"]) == (500 * USDC + gain - gain * 10 // 100) / USDC
-    close = desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)
-    assert close["code"] == 0, close
-    assert desk.balance(vault) == 0
-    refused(desk.join(1, vault, "5"), TxCode.VAULT_CLOSED)
-    kinds = [row["type"] for row in desk.info("/info/vault/events", f"vaultAddress={vault}")["items"]]
-    assert kinds == ["CLOSE", "WITHDRAW", "DEPOSIT", "DEPOSIT", "CREATE"]
 
 
 def test_only_the_owners_agents_act_for_a_vault_and_ownership_can_be_handed_on(desk: Desk) -> None:
@@ -320,16 +275,6 @@ def test_nobody_acts_for_a_banned_vault(desk: Desk) -> None:
     assert desk.agents[0].do(desk.venue, trade)["code"] == 0
     desk.venue.control.unban(vault)
     assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-
-
-def test_a_vault_begins_with_100_usdc_and_an_account_has_at_most_five(desk: Desk) -> None:
-    action = {"type": "vaultCreate", "name": "V", "description": "", "amount": "99.99", "currencyCode": 1}
-    refused(desk.agents[0].do(desk.venue, action), TxCode.VAULT_AMOUNT_TOO_SMALL)
-    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), TxCode.INSUFFICIENT_BALANCE)
-    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), TxCode.UNKNOWN_CURRENCY)
-    for _ in range(5):
-        desk.vault(0, "100")
-    refused(desk.agents[0].do(desk.venue, {**action, "amount": "100"}), TxCode.TOO_MANY_VAULTS)
 
 
 def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: Desk) -> None:
@@ -448,33 +393,6 @@ def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(
 
 
 # referrals
-
-
-def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) -> None:
-    for upper, lower in ((0, 1), (1, 2)):
-        code = referrals.code_of(desk.masters[upper].address)
-        assert desk.agents[lower].do(desk.venue, {"type": "bindReferral", "referralCode": code})["code"] == 0
-    bind = {"type": "bindReferral", "referralCode": referrals.code_of(desk.masters[2].address)}
-    refused(desk.agents[0].do(desk.venue, bind), TxCode.REFERRAL_CYCLE)
-    refused(desk.agents[2].do(desk.venue, bind), TxCode.ALREADY_REFERRED)
-    refused(desk.agents[3].do(desk.venue, {**bind, "referralCode": "ABC418"}), TxCode.UNKNOWN_REFERRAL_CODE)
-    own = {**bind, "referralCode": referrals.code_of(desk.masters[3].address)}
-    refused(desk.agents[3].do(desk.venue, own), TxCode.OWN_REFERRAL_CODE)
-    assert desk.place(2, "BUY", "0.1")["code"] == 0
-    assert desk.place(3, "SELL", "0.1")["code"] == 0
-    fee = int(float(desk.mark) * 0.1 * USDC) // 10_000
-    before = [desk.balance(desk.masters[index].address) for index in (0, 1)]
-    desk.check_books()
-    desk.venue.advance("24h")
-    after = [desk.balance(desk.masters[index].address) for index in (0, 1)]
-    assert [new - old for new, old in zip(after, before, strict=True)] == [fee * 5 // 100, fee * 10 // 100]
-    summary = desk.info("/info/referral/summary", f"userAddr={desk.masters[0].address}")
-    assert (summary["inviteeCount"], summary["secondTierCount"]) == (1, 1)
-    assert float(summary["secondTierReward"]) == fee * 5 // 100 / USDC
-    [paid] = desk.info("/info/referral/payouts", f"userAddr={desk.masters[1].address}")["items"]
-    assert (paid["tier"], paid["fromAddress"]) == (1, desk.masters[2].address)
-    [row] = desk.info("/info/referral/referrals", f"userAddr={desk.masters[1].address}")["items"]
-    assert float(row["fees"]) == fee / USDC
 
 
 def test_a_new_invitees_volume_counts_at_once(desk: Desk) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.tuples import changed
 from tests.venue.play import MICRO, Play, quoted
 from toolkit.venue.model.constants import ISOLATED, RATE
 from toolkit.venue.risk import account_margin, equity_curve, ledger
@@ -84,7 +85,7 @@ def test_the_curve_has_every_moment_that_is_known(hedge: bool, steps: list[tuple
     samples = {sample.time for sample in play.core.state.history.equity.get(ann.address, [])}
     for cut in {*range(start + DAY, last, DAY), *list(flat)[1:-1:5]} - {start}:
         before, after = ([p for p in points if p.time < cut], [p for p in points if p.time >= cut])
-        edge = after[0] if cut in samples else before[-1]._replace(time=cut)
+        edge = after[0] if cut in samples else changed(before[-1], time=cut)
         assert equity_curve.curve(play.core, ann, start, cut) == unique([*before, edge])
         assert equity_curve.curve(play.core, ann, cut, last) == unique([edge, *after])
 

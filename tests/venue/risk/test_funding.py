@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.venue.play import BTC, MICRO, XRP, Play
+from tests.venue.play import BTC, MICRO, Play
 from toolkit import margin
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.book import Book
 from toolkit.venue.model.constants import RATE
-from toolkit.venue.risk import funding_settlement, ledger
+from toolkit.venue.risk import funding_settlement
 
 HOUR = 3_600_000
 CORE = Core()
@@ -75,54 +75,6 @@ def test_without_a_premium_longs_pay_the_interest(play: Play) -> None:
     assert play.core.state.markets[BTC].samples == 0
 
 
-def test_settlements_come_at_utc_multiples_of_the_interval(play: Play) -> None:
-    play.advance(13 * HOUR)
-    times = [rate.time for rate in play.core.state.history.funding_rates[BTC]]
-    assert [time % (4 * HOUR) for time in times] == [0, 0, 0]
-    assert len(set(times)) == 3
-
-
-def test_a_bid_far_above_the_oracle_makes_longs_pay_more(play: Play) -> None:
-    play.fund(200_000, "zoe")
-    play.placed("zoe", "BUY", "1", 60_060)
-    play.advance(30_000)
-    market = play.core.state.markets[BTC]
-    assert funding_settlement.premium(play.core, market) == funding_settlement.FINE // 1000
-    assert funding_settlement.current_rate(play.core, BTC) > 5_000
-    settled(play)
-    [rate] = play.core.state.history.funding_rates[BTC]
-    assert rate.rate == pytest.approx(25_000, abs=60)  # (0.1 % − 0.05 %) / 2
-    assert rate.premium == pytest.approx(RATE // 1000, abs=120)
-
-
-def test_uneven_amounts_round_against_payer_and_receiver_and_close() -> None:
-    play = Play()
-    play.oracle("0.5003", XRP)
-    play.fund(10_000, "ann", "bob", "zoe")
-    play.placed("ann", "SELL", "101", "0.5003", XRP)
-    play.placed("bob", "BUY", "60", "0.5003", XRP)
-    play.placed("zoe", "BUY", "41", "0.5003", XRP)
-    before = {name: play.balance(name) for name in ("ann", "bob", "zoe")}
-    rounding = play.core.state.accounts[ledger.ROUNDING].balance
-    settled(play)
-    paid = {name: play.balance(name) - before[name] for name in before}
-    # 0.00005 · 0.5003 = 0.000025015 a step
-    assert paid == {"ann": 2_526, "bob": -1_501, "zoe": -1_026}
-    assert play.core.state.accounts[ledger.ROUNDING].balance - rounding == 1
-
-
-def test_an_isolated_position_pays_from_its_own_margin() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(10_000, "ann", "bob")
-    play.isolated("ann")
-    play.trade("ann", "bob", "0.1", 60_000)
-    assigned, balance = play.position("ann").assigned, play.balance("ann")
-    settled(play)
-    assert play.position("ann").assigned == assigned - 300_000
-    assert play.balance("ann") == balance
-
-
 def test_nobody_is_asked_when_the_rate_is_nothing() -> None:
     play = Play(interest=0)
     play.oracle(60_000)
@@ -160,22 +112,6 @@ def test_there_is_no_premium_without_an_oracle() -> None:
     play = Play()
     play.core.state.markets[BTC].oracle = 0
     assert premium_with(play, 600_000, 600_001) == 0
-
-
-@pytest.mark.parametrize(
-    ("levels", "notional", "price"),
-    [
-        ([], 10, 0),
-        ([(10, 1)], 10, 10_000_000),
-        ([(10, 1)], 11, 0),
-        ([(10, 1), (20, 1)], 30, 15_000_000),
-        ([(10, 1), (20, 1)], 31, 0),
-        ([(10, 1), (20, 1)], 20, 13_333_333),
-        ([(10, 1), (20, 1), (30, 1)], 60, 20_000_000),
-    ],
-)
-def test_an_impact_price_is_that_of_just_so_much(levels: list[tuple[int, int]], notional: int, price: int) -> None:
-    assert abs(funding_settlement.impact_price(levels, notional, 1) - price) <= 1
 
 
 def test_premiums_are_capped_and_a_mean_of_no_sample_is_nothing() -> None:

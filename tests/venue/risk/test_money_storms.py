@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.venue.invariants import Watch
-from tests.venue.play import BTC, ETH, MICRO, Play
+from tests.venue.play import BTC, MICRO
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.constants import LIQUIDATION, SL_FROM_POSITION
-from toolkit.venue.risk import funding_settlement
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -51,37 +49,6 @@ def test_the_books_close_in_the_simulated_market_too() -> None:
 def test_the_books_close_in_long_storms(seed: int) -> None:
     market = seed % 10 == 0  # every check reads the orders of all its makers then, so the storm is shorter
     weather(seed, 300 if market else 1_500, market=market)
-
-
-def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(3_100, "weak")
-    play.fund(20_000, "careful")
-    play.fund(1_000_000, "bob", "zoe")
-    for name in ("weak", "careful"):
-        play.trade(name, "bob", "1", 60_000)
-    stop = {"reduceOnlyOption": "SL_FROM_POSITION", "triggerPx": "58000", "tpslTriggerType": "MARK_PRICE"}
-    play.placed("careful", "SELL", "0", code=BTC, **stop)
-    play.control("release_oracle", product=BTC)
-    settlement = funding_settlement.next_settlement(play.core, BTC)
-    play.core.price_source = lambda core, code, time: (
-        (565_000 if time >= settlement else 600_000, 0) if code == 1 else (0, 0)
-    )
-    play.advance(settlement - 1_000 - play.now)
-    play.placed("zoe", "BUY", "3", 58_300)
-    history = play.core.state.history
-    assert not history.liquidations.records
-    play.advance(1_000)
-    assert {payment.time for payment in history.funding_payments.records} == {settlement}
-    assert history.liquidations.records[0].time == settlement
-    fills = {name: play.fills(name)[-1] for name in ("weak", "careful")}
-    assert fills["weak"].type == LIQUIDATION
-    assert fills["careful"].reduce == SL_FROM_POSITION
-    assert {fill.time for fill in fills.values()} == {settlement}
-    assert play.position("weak").long.size == play.position("careful").long.size == 0
-    play.close_books()
 
 
 def test_a_storm_has_the_same_state_under_any_hash_seed() -> None:

@@ -68,17 +68,6 @@ def test_a_book_with_both_sides_is_sampled(bid: int, ask: int, last: int, basis:
     assert (market.basis, market.book) == ([basis], [book])
 
 
-def test_the_last_price_goes_with_the_oracle_until_something_is_traded() -> None:
-    play = Play()
-    play.oracle(100_000)
-    market = play.core.state.markets[BTC]
-    assert (market.last, market.mark) == (1_000_000, 1_000_000)
-    play.fund(100_000, "ann", "bob")
-    play.trade("ann", "bob", "0.001", 100_100)
-    play.oracle(90_000)
-    assert (market.last, market.oracle) == (1_001_000, 900_000)
-
-
 def test_ticks_come_every_three_seconds_from_the_source() -> None:
     play = Play()
     seen: list[int] = []
@@ -123,51 +112,6 @@ def test_impossible_oracle_prices_are_refused_in_words(args: dict[str, object], 
     assert words in outcome.message
 
 
-def test_the_books_median_and_its_basis_move_the_mark() -> None:
-    play = Play()
-    play.oracle(60_000)
-    play.fund(50_000, "ann", "bob")
-    play.placed("ann", "BUY", "0.1", 60_100)
-    play.placed("bob", "SELL", "0.1", 60_120)
-    market = play.core.state.markets[BTC]
-    play.advance(3_000)
-    # P1 = oracle + (mid − oracle) is 60,110; P2 = median(60,100, 60,120, last 60,000) and its average are 60,100
-    assert market.mark == 601_000
-    play.trade("ann", "bob", "0.1", 60_120)
-    play.advance(9_000)
-    # the last price is now the ask, which is P2; its average is (60,100 + 3·60,120) / 4
-    assert market.mark == 601_150
-
-
-def test_an_empty_book_leaves_the_mark_to_the_oracle() -> None:
-    play = Play()
-    play.fund(50_000, "ann", "bob")
-    play.placed("ann", "BUY", "0.1", 60_000)
-    play.placed("bob", "SELL", "0.1", 62_000)
-    play.advance(30_000)
-    for name in ("ann", "bob"):
-        play.act(name, type="cancelAll", symbolCode=BTC)
-    play.advance(150_000)
-    play.oracle(40_000)
-    play.advance(3_000)
-    market = play.core.state.markets[BTC]
-    assert market.mark == 400_000
-    assert len(market.basis) == play.core.state.config.basis_samples
-    assert len(market.book) == play.core.state.config.book_samples
-
-
-@pytest.mark.parametrize(("hold", "after"), [(True, 700_000), (False, 650_000)])
-def test_an_oracle_price_set_by_hand_stays_only_if_it_is_held(hold: bool, after: int) -> None:
-    play = Play()
-    play.core.price_source = lambda core, code, time: (650_000, 0)
-    assert play.control("set_oracle", product=BTC, price="70000", hold=hold).data == {
-        "oracle": "70000.0",
-        "mark": "70000.0",
-    }
-    play.advance(3_000)
-    assert play.core.state.markets[BTC].oracle == after
-
-
 def test_the_source_brings_prices_of_other_venues_too() -> None:
     play = Play()
     play.core.price_source = lambda core, code, time: (600_000, 610_000 if code == BTC else 0)
@@ -193,19 +137,6 @@ def test_a_product_without_any_price_keeps_its_mark() -> None:
     before = market.mark
     prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
     assert market.mark == before > 0
-
-
-def test_only_a_mark_that_moved_is_reported_to_the_rules_of_risk() -> None:
-    play = Play()
-    market, moved = play.core.state.markets[BTC], play.core.risk_index.moved
-    moved.clear()
-    market.oracle = market.mark
-    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
-    assert moved == {}
-    before = market.mark
-    market.oracle += 1
-    prices.set_mark(play.core, market, prices.mark_price(market, 0, 0))
-    assert moved == {BTC: before}
 
 
 @pytest.mark.parametrize(("time", "first"), [(0, 3_000), (1, 3_000), (2_999, 3_000), (3_000, 6_000)])

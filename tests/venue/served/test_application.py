@@ -11,16 +11,13 @@ from typing import Any
 import pytest
 
 from tests.venue.api.test_gateway import Emergency
-from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, Signer
-from toolkit.venue.api.gateway import MAX_BODY, Answer
+from toolkit.venue.api.gateway import Answer
 from toolkit.venue.engine.commands import REFUSED
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import application, boundary
-from toolkit.venue.served.application import LARGE, READY_MS, Application, _body, _shown
+from toolkit.venue.served.application import LARGE, READY_MS, Application, _shown
 from toolkit.venue.served.boundary import Boundary, ServeSettings
-
-__all__ = ["venue"]
 
 JSON = (b"content-type", b"application/json")
 HOST = (b"host", b"127.0.0.1")
@@ -74,21 +71,6 @@ def posted(app: Application, action: dict[str, Any], client: tuple[str, int], si
     return json.loads(b"".join(part["body"] for part in parts))
 
 
-def test_an_answer_has_its_length_and_no_header_that_was_not_asked_for(made: Callable[..., Application]) -> None:
-    start, body = sent(made(), scope("/health"))
-    assert json.loads(body["body"])["data"] == {"time": json.loads(body["body"])["data"]["time"], "behindMs": 0}
-    assert (body["type"], body["more_body"]) == ("http.response.body", False)
-    assert start == {
-        "type": "http.response.start",
-        "status": 200,
-        "headers": [
-            JSON,
-            (b"content-length", str(len(body["body"])).encode()),
-            (b"x-content-type-options", b"nosniff"),
-        ],
-    }
-
-
 def test_a_head_request_is_answered_with_the_length_and_without_the_body(made: Callable[..., Application]) -> None:
     whole = sent(made(), scope("/health"))
     start, body = sent(made(), scope("/health", "HEAD"))
@@ -125,36 +107,6 @@ def test_an_answer_is_sent_in_pieces_of_which_the_last_says_so(
     assert dict(start["headers"])[b"content-length"] == str(size).encode()
     assert [len(piece["body"]) for piece in pieces] == [min(LARGE, size - at) for at in range(0, size or 1, LARGE)]
     assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "found"),
-    [
-        ([3], 3),
-        ([0, 2, 2], 4),
-        ([MAX_BODY], MAX_BODY),
-        ([MAX_BODY - 1, 1], MAX_BODY),
-        ([MAX_BODY, 1], None),
-        ([MAX_BODY + 1], None),
-    ],
-)
-def test_a_body_is_its_parts_up_to_the_limit(sizes: list[int], found: int | None) -> None:
-    parts = [
-        {"type": "http.request", "body": bytes(size), "more_body": at + 1 < len(sizes)} for at, size in enumerate(sizes)
-    ]
-
-    async def receive() -> dict[str, Any]:
-        return parts.pop(0)
-
-    body = asyncio.run(_body({"headers": [(b"transfer-encoding", b"chunked")]}, receive))
-    if found is None:
-        assert isinstance(body, Answer)
-        assert body.status == 413
-        text = f"the body has {MAX_BODY + 1} bytes or more. At most {MAX_BODY} are accepted"
-        assert json.loads(body.body)["message"] == text
-    else:
-        assert body == bytes(found)
-    assert not parts
 
 
 def test_a_client_that_goes_away_before_its_body_was_whole_is_not_answered(made: Callable[..., Application]) -> None:

@@ -16,13 +16,10 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect as open_feed
 
-from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.boundary import Boundary, ServeSettings, host_name, is_protected
 from toolkit.venue.served.server import Served
-
-__all__ = ["venue"]
 
 POST = "/api/v1/exchange"
 META = "/info/public/product-meta"
@@ -40,12 +37,6 @@ def raw(port: int, text: str) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
         wire.sendall(text.encode())
         return b"".join(iter(lambda: wire.recv(65_536), b""))
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST.", "[::1]:{port}", "127.0.0.1:{port}"])
-def test_its_own_names_are_answered(served: Served, host: str) -> None:
-    request = f"GET {META} HTTP/1.1\r\nHost: {host.format(port=served.port)}\r\nConnection: close\r\n\r\n"
-    assert raw(served.port, request).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(

@@ -193,19 +193,6 @@ def test_a_head_has_at_most_so_many_lines_and_bytes(lines: bytes, status: str) -
     run(test)
 
 
-@pytest.mark.parametrize("beyond", [0, 1])
-def test_a_head_that_does_not_end_is_refused_beyond_one_piece_more(beyond: int) -> None:
-    async def test() -> None:
-        each, wire = Server().connect()
-        each.data_received(HEAD + b"a: ")
-        left = MAX_HEAD + PIECE - len(HEAD + b"a: ") + beyond
-        each.data_received(b"b" * left)
-        await turns(40)
-        assert wire.closed == bool(beyond)
-
-    run(test)
-
-
 def test_no_request_is_answered_400() -> None:
     async def test() -> None:
         each, wire = Server().connect()
@@ -224,15 +211,6 @@ def test_requests_that_wait_are_read_when_the_one_before_was_answered() -> None:
             await asyncio.sleep(0)
         await turns()
         assert not wire.paused
-
-    run(test)
-
-
-def test_a_head_that_does_not_arrive_in_time_ends_the_connection() -> None:
-    async def test() -> None:
-        _, wire = Server(head_seconds=0.01).connect()
-        while not wire.closed:
-            await asyncio.sleep(0.001)
 
     run(test)
 

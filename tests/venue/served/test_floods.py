@@ -9,24 +9,18 @@ import socket
 import statistics
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.venue.quiet import venue  # a fixture
 from tests.venue.served import flooding
-from tests.venue.served.flooding import answer, frame, get, order, post, signed, upgrade
+from tests.venue.served.flooding import answer, frame, order, post, signed, upgrade
 from tests.venue.wallets import MASTER
-from toolkit.venue.api import info_market
 from toolkit.venue.api.gateway import Incoming
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.served.application import LARGE
 from toolkit.venue.served.bounded_feed import Share
-from toolkit.venue.served.lanes import FairQueue, Lane, Places
-
-__all__ = ["venue"]
+from toolkit.venue.served.lanes import FairQueue, Places
 
 
 def told(port: int, sent: bytes, count: int = 1) -> list[tuple[int, bytes] | None]:
@@ -89,23 +83,6 @@ def test_a_body_of_one_mebibyte_is_taken_and_no_larger_one(
         assert found[0] == status
 
 
-def test_a_long_answer_arrives_whole_and_is_made_in_slices(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{"symbolName": "BTCUSDC", "timestamp": number} for number in range(20_000)]
-    monkeypatch.setattr("toolkit.venue.api.info_answers.QUERIES", {"klines": lambda core, values: iter(rows)})
-    pauses: list[None] = []
-    request = get("/info/kline/list?symbol_name=BTCUSDC&interval=60&startTime=0&endTime=1")
-    with venue.serve() as served:
-        [found] = told(served.port, request)
-        assert found is not None
-        assert json.loads(found[1]) == {"code": 0, "message": "success", "data": rows}
-        assert len(found[1]) > 4 * LARGE
-    path, _, query = request.split()[1].decode().partition("?")
-    asked = Incoming("GET", path, query, pause=lambda: pauses.append(None))
-    assert venue.host.gateway.handle_many([asked])[0].body == found[1]
-    assert len(pauses) == 80
-    assert info_market.klines  # the real query gives an iterator as well: tests/venue/api
-
-
 def test_a_burst_of_messages_is_answered_whole_and_refused_as_published(venue: LocalVenue) -> None:
     with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=20) as wire:
         upgrade(wire)
@@ -138,35 +115,6 @@ def test_an_agent_that_is_let_in_by_its_own_group_may_act(venue: LocalVenue) -> 
     bodies = [json.dumps(one).encode() for one in (cancel, master.request(approve))]
     group = [Incoming("POST", "/api/v1/exchange", "", body) for body in bodies]
     assert [found.code for found in venue.host.gateway.handle_many(group)] == [0, 0]
-
-
-def test_a_lane_answers_an_account_between_those_of_many(venue: LocalVenue) -> None:
-    begun, let_go, seen = threading.Event(), threading.Event(), list[str]()
-
-    class Slow:
-        def start(self, request: Incoming) -> Incoming:
-            begun.set()
-            assert let_go.wait(20)
-            seen.append(request.path)
-            return request
-
-        def finish(self, group: list[Incoming]) -> list[Incoming]:
-            return group
-
-    async def run() -> None:
-        lane = Lane("test", Slow())  # type: ignore[arg-type]
-        try:
-            tasks = [asyncio.create_task(lane.answer(Incoming("GET", f"/{n}", peer="a"), "")) for n in range(20)]
-            await asyncio.to_thread(begun.wait, 20)
-            tasks.append(asyncio.create_task(lane.answer(Incoming("GET", "/mine", peer="a"), "0xme")))
-            await asyncio.sleep(0)
-            let_go.set()
-            await asyncio.gather(*tasks)
-        finally:
-            lane.stop()
-
-    asyncio.run(run())
-    assert seen.index("/mine") <= 2
 
 
 @pytest.fixture(scope="module")

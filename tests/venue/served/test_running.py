@@ -16,7 +16,6 @@ import msgspec
 import pytest
 import uvicorn
 
-from tests.venue.quiet import venue  # a fixture
 from toolkit import __version__
 from toolkit.environments import LOCAL
 from toolkit.errors import InputError, VenueError
@@ -26,8 +25,6 @@ from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import server
 from toolkit.venue.served.private_files import keys_text, token_path, write_private
 from toolkit.venue.served.venue_routes import open_routes
-
-__all__ = ["venue"]
 
 WORDS = "test test test test test test test test test test test junk"
 

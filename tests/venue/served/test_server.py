@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
-import time
 
 import httpx
 import pytest
 
-from tests.venue.api.test_gateway import POST, Emergency
+from tests.venue.api.test_gateway import POST
 from tests.venue.wallets import STRANGER, Signer
 from toolkit.errors import InputError, VenueError
 from toolkit.venue.api.gateway import MAX_BODY
@@ -39,24 +37,6 @@ def test_in_process_and_over_loopback_the_bytes_are_the_same(venue: LocalVenue) 
         assert client.post(POST, content=iter([b" " * MAX_BODY, b" "])).status_code == 413
 
 
-def test_a_target_that_is_not_a_path_is_answered_in_the_envelope_too(venue: LocalVenue) -> None:
-    request = b"GET http://elsewhere/nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=10) as wire:
-        wire.sendall(request)
-        answer = b"".join(iter(lambda: wire.recv(4096), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 404 ")
-    assert json.loads(body)["code"] == 404
-
-
-@pytest.mark.parametrize("broken", ["disconnect", "timeout"])
-def test_scripted_faults_arrive_over_loopback(venue: LocalVenue, broken: str) -> None:
-    venue.host.gateway.hooks = Emergency(broken=broken)
-    kind, seconds = (httpx.ReadTimeout, 0.3) if broken == "timeout" else (httpx.RemoteProtocolError, 60)
-    with venue.serve() as served, pytest.raises(kind):
-        httpx.get(f"{served.base_url}/x", timeout=seconds)
-
-
 def test_serving_starts_and_stops_without_leaving_threads(venue: LocalVenue) -> None:
     before = set(threading.enumerate())
     for _ in range(3):
@@ -66,17 +46,6 @@ def test_serving_starts_and_stops_without_leaving_threads(venue: LocalVenue) -> 
     with LocalVenue(market=False, accounts=0) as running, running.serve():
         assert any(thread.name == "toolkit-venue-ticker" for thread in threading.enumerate())
     assert set(threading.enumerate()) <= before
-
-
-def test_the_venue_can_be_stopped_while_its_lock_is_held() -> None:
-    venue = LocalVenue(market=False, accounts=0)
-    started = time.monotonic()
-    for _ in range(3):
-        venue.host.start_running()
-        with venue.host.lock:
-            venue.host.stop_running()
-    assert time.monotonic() - started < 3
-    assert not any(thread.name == "toolkit-venue-ticker" for thread in threading.enumerate())
 
 
 def test_a_port_in_use_and_a_remote_host_are_refused_with_advice(venue: LocalVenue) -> None:

@@ -12,7 +12,6 @@ from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Maker, Market
 from toolkit.venue.model.state import Limit
 from toolkit.venue.risk import ledger
-from toolkit.venue.simulation.interventions import CAPITAL, LIQUIDITY
 from toolkit.venue.simulation.replay import ENDLESS, House
 
 USER = "0x" + "7" * 40
@@ -97,22 +96,6 @@ def test_a_regime_that_is_none_is_refused(arguments: dict[str, Any]) -> None:
     assert core.state.simulation is not None
     assert {(sim.regime, len(sim.plan)) for sim in core.state.simulation.products.values()} == {("usual", 0)}
     assert control(opened(None), "market", regime="calm").code == 40230
-
-
-@pytest.mark.parametrize("side", [1, -1])
-def test_liquidity_is_a_ladder_away_from_the_market(side: int) -> None:
-    core = opened(None)
-    name = "BUY" if side > 0 else "SELL"
-    data = done(core, "add_liquidity", product=1, side=name, price="60000", quantity="0.5", levels=3, gap="2.5")
-    assert (len(data["ordIds"]), data["filled"]) == (3, "0.000")
-    assert core.books[1].depth(side, 9) == [(600_000 - side * 25 * level, 500) for level in range(3)]
-    done(core, "add_liquidity", product=1, side=name, price="61000", quantity="0.5", levels=2)
-    assert {610_000, 610_000 - side} <= {price for price, _ in core.books[1].depth(side, 9)}, "a tick apart"
-    assert core.state.accounts[LIQUIDITY].balance == CAPITAL
-    assert control(core, "add_liquidity", product=2, side=name, price="3000", quantity="1").code == 0
-    assert done(core, "remove_liquidity", product=1) == {"cancelled": 5}
-    assert not core.books[1].depth(side, 9)
-    assert len(core.books[2].depth(side, 9)) == 1
 
 
 def test_a_ladder_ends_above_a_price_of_zero_and_takes_what_it_meets() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.tuples import changed
 from toolkit.venue.model.genesis import GENESIS_TIME
 from toolkit.venue.model.market import Maker, Market, ProductFlow
 from toolkit.venue.simulation import noise, order_flow, past
@@ -95,7 +96,7 @@ def test_every_part_of_a_source_changes_what_is_drawn() -> None:
     others = [
         order_flow.source_of(Market(), 8, 1, "BTCUSDC"),
         order_flow.source_of(Market(seed=1), 7, 1, "BTCUSDC"),
-        one._replace(code=2),
+        changed(one, code=2),
     ]
     scales, number = Market.scales("usual"), FIRST // 60
     drawn_each = [order_flow.block(source, scales, number) for source in (one, *others)]

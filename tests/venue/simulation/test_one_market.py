@@ -113,21 +113,6 @@ def test_thousands_of_orders_that_nobody_reaches_leave_tape_and_makers_as_they_w
     assert compare(seed, 60) > 25
 
 
-def far_orders(core: Core) -> None:
-    for code, market in core.state.markets.items():
-        for side, price in ((1, market.mark // 3), (-1, market.mark * 2)):
-            assert place(core, USERS[0], side, price, 10**9 // (price * core.products[code].unit), code=code)
-
-
-def test_time_beside_far_orders_is_that_time() -> None:
-    cores = [simulated(5) for _ in range(2)]
-    far_orders(cores[1])
-    for core in cores:
-        core.apply(Advance(core.state.time + 900_000))
-    assert others(cores[0]) == others(cores[1])
-    assert len(cores[1].account(USERS[0]).orders) == 8
-
-
 @pytest.mark.parametrize("side", [1, -1])
 def test_an_order_waits_until_the_makers_ahead_of_it_are_taken(side: int) -> None:
     core = simulated(3)
@@ -143,24 +128,3 @@ def test_an_order_waits_until_the_makers_ahead_of_it_are_taken(side: int) -> Non
     assert [fill.fill_quantity for fill in core.state.history.fills_of(first)] == [40]
     core.apply(Advance(core.state.time + 60_000))  # the makers have refilled
     assert mine in core.account(first).orders or core.state.history.fills_of(first)[-1].leaves == 0
-
-
-def test_an_order_at_a_price_that_the_makers_come_to_later_is_ahead_of_them() -> None:
-    core = simulated(4)
-    sim = core.state.simulation.products[1]  # type: ignore[union-attr]
-    book = core.books[1]
-    shown = {price for price, _ in book.depth(1, 50)}
-    between = next(price for price in range(book.bids.best - 1, 0, -1) if price not in shown)
-    mine = place(core, USERS[0], 1, between, 100)
-    core.books.settle()
-    assert mine not in sim.fronts
-    behind = place(core, USERS[1], 1, core.books[1].bids.best, 100)
-    core.books.settle()
-    price, ahead = sim.fronts[behind]
-    assert (price, ahead) == (core.books.top(1)[0], core.books[1].depth(1, 1)[0][1] - 100)
-    while behind in core.account(USERS[1]).orders and sim.fronts:
-        core.apply(Advance(core.state.time + 100))
-        before, ahead = ahead, sim.fronts.get(behind, (0, 0))[1]
-        assert ahead <= before
-        shown_there = dict(core.books[1].depth(1, 50)).get(price, 0)
-        assert ahead <= max(shown_there - 100, 0)

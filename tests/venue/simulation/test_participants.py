@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.venue.engine.commands import Advance, Control, Submit
+from toolkit.venue.engine.commands import Advance, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import MAKER
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow, market_of
 from toolkit.venue.risk import ledger
-from toolkit.venue.simulation import order_flow, participants
+from toolkit.venue.simulation import participants
 from toolkit.venue.simulation.quoting import MAKERS
 
 HOUR = 3_600_000
@@ -34,32 +34,6 @@ def simulated(seed: int = 7, until: int = SPAN, market: object = True) -> Core:
 @pytest.fixture(scope="module")
 def after_a_while() -> Core:
     return simulated()
-
-
-def test_the_same_seed_gives_the_same_state_and_another_seed_another(after_a_while: Core) -> None:
-    assert simulated().state_hash() == after_a_while.state_hash()
-    assert simulated(seed=8).state_hash() != after_a_while.state_hash()
-    assert simulated(market={"seed": 1}).state_hash() != after_a_while.state_hash()
-
-
-def look(core: Core) -> Core:
-    for code in core.products:
-        core.books[code].depth(1, 5)
-    return core
-
-
-def reload(core: Core) -> Core:
-    return Core.load(core.dump())
-
-
-@pytest.mark.parametrize("between", [lambda core: core, look, reload], ids=["steps", "looks", "loads"])
-def test_steps_looks_and_loads_on_the_way_change_nothing(between: Callable[[Core], Core], after_a_while: Core) -> None:
-    core, rng = Core(Genesis(settings={"market": True})), random.Random(3)
-    while core.state.time < GENESIS_TIME + SPAN:
-        span = rng.choice((1, 777, 3_000, 60_000, 123_456))
-        core.apply(Advance(min(core.state.time + span, GENESIS_TIME + SPAN)))
-        core = between(core)
-    assert core.state_hash() == after_a_while.state_hash()
 
 
 class Trader:
@@ -93,20 +67,6 @@ class Trader:
         return self.core
 
 
-def chopped(core: Core, rng: random.Random) -> Core:
-    core.apply(Advance(core.state.time))
-    for _ in range(rng.randrange(4)):
-        core = rng.choice((look, reload, look))(core)
-    return core
-
-
-def test_orders_meet_the_same_market_whoever_looks() -> None:
-    plain = Trader(1, lambda core, rng: core).play(24)
-    watched = Trader(1, chopped).play(24)
-    assert plain.state_hash() == watched.state_hash()
-    assert len(plain.state.history.fills_of(USER)) > 10
-
-
 def test_makers_never_take_and_takers_never_rest() -> None:
     core = Trader(11, lambda core, rng: core).play(36)
     takers = set(participants.TAKERS.values())
@@ -129,12 +89,6 @@ def test_every_product_has_a_tight_and_deep_book_around_its_index(after_a_while:
             assert depth > 1_000_000 * 1_000_000, "a million USDC on each side"
 
 
-def test_participants_trades_are_in_their_positions_and_in_the_open_interest(after_a_while: Core) -> None:
-    after_a_while.check()
-    assert all(market.open_interest > 0 for market in after_a_while.state.markets.values())
-    assert all(not sim.pending for sim in after_a_while.state.simulation.products.values())  # type: ignore[union-attr]
-
-
 def test_both_sides_trade_at_any_millisecond(after_a_while: Core) -> None:
     for trades in after_a_while.state.history.trades.values():
         assert 25 < len(trades) < 750
@@ -142,14 +96,6 @@ def test_both_sides_trade_at_any_millisecond(after_a_while: Core) -> None:
         assert 0.2 < buys / len(trades) < 0.8
         assert len({trade.time % 1_000 for trade in trades}) > 60
         assert all(one.time <= two.time and one.id < two.id for one, two in itertools.pairwise(trades))
-
-
-def test_there_is_no_market_unless_it_is_asked_for() -> None:
-    core = Core(Genesis())
-    core.apply(Advance(GENESIS_TIME + SPAN))
-    assert core.state.simulation is None
-    assert not any(core.state.history.trades.values())
-    assert participants.past_of(core, 1) is None
 
 
 def take(core: Core, side: int, steps: int) -> None:
@@ -211,43 +157,6 @@ def test_pushing_the_price_up_with_small_orders_and_selling_at_once_earns_nothin
     assert profit < value // 10_000
 
 
-def test_a_pinned_oracle_and_its_release_move_the_quotes_at_once() -> None:
-    core = simulated(until=10_000)
-    core.apply(Control(core.state.time, "set_oracle", {"product": 1, "price": "70000"}))
-    assert abs(sum(core.books.top(1)) - 1_400_000) < 400
-    assert core.books[1].bids.best == core.books.top(1)[0]
-    core.apply(Advance(core.state.time + 60_000))
-    assert abs(sum(core.books.top(1)) - 1_400_000) < 800
-    core.apply(Control(core.state.time, "release_oracle", {"product": 1}))
-    core.apply(Advance(core.state.time + 6_000))
-    assert core.books.top(1)[1] < 640_000
-    core.check()
-
-
-@pytest.mark.parametrize(("percent", "resting"), [(-8, False), (12, True)])
-def test_after_a_jump_the_market_goes_on_from_there(percent: int, resting: bool) -> None:
-    core = simulated(2, 600_000)
-    if resting:  # an order of somebody else rests in the book, so that the makers' quotes are orders too
-        order = {"product": 1, "side": "BUY", "price": "30000", "quantity": "1"}
-        assert core.apply(Control(core.state.time, "add_liquidity", order)).code == 0
-    core.apply(Control(core.state.time, "set_oracle", {"product": 1, "price": "60000"}))  # held, until the jump
-    assert core.apply(Control(core.state.time, "jump", {"product": 1, "percent": str(percent)})).data is not None
-    target = 600_000 * (100 + percent) // 100
-    market = core.state.markets[1]
-    assert (market.oracle, market.pinned) == (target, False)
-    core.apply(Advance(core.state.time + 6_000))
-    assert abs(sum(core.books.top(1)) / 2 / target - 1) < 0.01
-    assert abs(market.mark / target - 1) < 0.01
-    later = set()
-    for _ in range(10):
-        core.apply(Advance(core.state.time + 60_000))
-        later.add(market.oracle)
-        assert abs(market.oracle / target - 1) < 0.04
-    assert len(later) > 7  # it moves on its own
-    assert Core.load(core.dump()).state_hash() == core.state_hash()
-    core.check()
-
-
 def width(core: Core, minutes: int) -> float:
     """Return the mean spread of the next minutes in bp."""
     found = []
@@ -256,40 +165,6 @@ def width(core: Core, minutes: int) -> float:
         bid, ask = core.books.top(1)
         found.append((ask - bid) / ask * 1e4)
     return sum(found) / len(found)
-
-
-@pytest.mark.parametrize(("seed", "side"), [(7, 1), (8, -1)])
-def test_a_limit_exit_that_was_triggered_rests_among_the_makers_until_it_is_cancelled(seed: int, side: int) -> None:
-    core, nonces = Core(Genesis(seed=seed, settings={"market": "usual"})), itertools.count(1)
-    core.apply(Control(core.state.time, "fund", {"address": USER, "amount": "10000"}))
-    core.apply(Advance(core.state.time + 9_000))
-
-    def act(**action: object) -> None:
-        assert core.apply(Submit(core.state.time, action, USER, next(nonces))).code == 0
-
-    product, mark = core.products[1], core.state.markets[1].mark
-    names = ("BUY", "SELL")[::side]
-    order = {"symbolCode": 1, "ordQty": "0.01", "ordSide": names[0], "ordType": "MARKET", "timeInForce": "IOC"}
-    act(type="placeOrder", orders=[{**order, "ordPx": "0"}])
-    order |= {"ordSide": names[1], "ordType": "LIMIT", "timeInForce": "GTC", "tpslTriggerType": "MARK_PRICE"}
-    limit, trigger = product.price_text(mark + side * 4_000), product.price_text(mark + side * 20)
-    act(
-        type="placeOrder",
-        orders=[{**order, "ordPx": limit, "triggerPx": trigger, "reduceOnlyOption": "TP_FROM_POSITION"}],
-    )
-    core.apply(Control(core.state.time, "jump", {"product": 1, "percent": str(side * 0.1)}))
-    for _ in range(100):
-        core.apply(Advance(core.state.time + 3_000))
-        assert not list(core.violations())
-        exits = core.account(USER).orders.values()
-        if any(order.triggered for order in exits):
-            break
-    assert [order.triggered for order in exits] == [True]
-    core.apply(Advance(core.state.time + 60_000))
-    assert not list(core.violations())
-    act(type="cancelAll", symbolCode=1, conditionalOrder=False)
-    assert not core.account(USER).orders
-    assert not list(core.violations())
 
 
 def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
@@ -331,19 +206,6 @@ def test_a_market_is_a_value_that_is_varied_and_saved_with_the_venue() -> None:
             market_of(bad)
     with pytest.raises(InputError, match="a Market has no colour"):
         Market().vary(colour="red")
-
-
-def test_blocks_of_the_flow_join_and_hold_their_events_by_time() -> None:
-    source = order_flow.source_of(Market(), 7, 1, "BTCUSDC")
-    first = GENESIS_TIME // order_flow.BLOCK_MS
-    blocks = [order_flow.block(source, Market.scales("usual"), first + number) for number in range(3)]
-    for number, block in enumerate(blocks):
-        for times in (block.news_times, block.order_times):
-            assert times == sorted(times)
-            assert all(time // order_flow.BLOCK_MS == first + number for time in times)
-        assert (len(block.news), len(block.orders)) == (len(block.news_times), len(block.order_times))
-    stressed = order_flow.block(source, Market.scales("stressed"), first)
-    assert len(stressed.orders) > len(blocks[0].orders)
 
 
 @pytest.mark.parametrize("side", ["BUY", "SELL"])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.tuples import changed
 from tests.venue.simulation.stream import Rng
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
-from toolkit.venue.model.market import Market
-from toolkit.venue.simulation import noise, order_flow, past
+from toolkit.venue.simulation import noise, past
 from toolkit.venue.simulation.noise import SIGMA
 from toolkit.venue.simulation.participants import past_of
 
@@ -52,12 +52,6 @@ def test_normals_exponentials_and_waits_have_their_shapes() -> None:
     waits = noise.waits()
     assert abs(waits.mean() - 1_000) < 10  # longer ones than five means count as five
     assert sorted(waits.tolist(), reverse=True) == waits.tolist()
-
-
-def test_any_window_of_volatility_is_part_of_the_whole() -> None:
-    source = order_flow.source_of(Market(), 7, 1, "BTCUSDC")
-    whole = order_flow.volatility(source, 29_000_000, 3_000)
-    assert order_flow.volatility(source, 29_000_700, 900).tolist() == whole[700:1_600].tolist()
 
 
 def test_the_past_joins_the_present_without_gap_or_jump(core: Core) -> None:
@@ -110,7 +104,7 @@ def test_the_past_trades_as_much_as_the_present() -> None:
         before = past_from(core, code)
         for bars, kept in (
             ([bar for bar in core.state.history.candles[code] if bar.start < end], met),
-            (past.candles(before._replace(genesis=end), GENESIS_TIME, end), made),
+            (past.candles(changed(before, genesis=end), GENESIS_TIME, end), made),
         ):
             rows = np.array([(bar.close, bar.high - bar.low, bar.turnover, bar.count) for bar in bars], dtype=float)
             moved = np.diff(np.log(rows[:, 0])).std()

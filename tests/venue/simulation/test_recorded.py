@@ -82,17 +82,6 @@ def test_resting_orders_are_filled_as_in_a_backtest_on_the_same_events(seed: int
     assert here.to_dict() == pytest.approx(wanted.to_dict())
 
 
-def test_taking_meets_the_recorded_levels_which_come_back() -> None:
-    rows = [*BOOK, (500, DEPTH, -1, 60001.0, 0.04), (900, DEPTH, 1, 50000.0, 1.0)]
-    with replayed(events_of(*rows)) as venue, toolkit.connect(venue=venue) as session:
-        session.buy("BTCUSDC", "0.1")
-        assert session.fills()["price"].tolist() in ([60001.0, 60002.0], [60002.0, 60001.0])
-        assert venue.host.core.books[1].depth(-1, 1) == [(600020, 450)]
-        venue.advance("600ms")
-        assert venue.host.core.books[1].depth(-1, 1) == [(600010, 40)]
-        assert venue.host.core.violations() == []
-
-
 def test_recorded_marks_and_indexes_are_the_venue_s() -> None:
     rows = [
         *BOOK,
@@ -135,24 +124,6 @@ def test_best_prices_and_single_orders_are_books_too() -> None:
         found = [(one.side, one.price, one.quantity) for one in venue.host.core.state.history.trades[1]]
         assert found == [(-1, 600_000, 100)]
         assert (venue.host.core.books[1].bids.best, venue.host.core.books[1].asks.best) == (599_990, 600_010)
-
-
-def test_recordings_of_several_products_run_together() -> None:
-    other = random_market(1)
-    ether = Events(other.array, symbol="ETHUSDT", tick_size=other.tick_size, step_size=other.step_size)
-    with replayed({"BTCUSDC": random_market(0), "ETHUSDC": ether}) as venue:
-        venue.advance("5s")
-        assert all(venue.host.core.state.history.trades[code] for code in (1, 2))
-        assert venue.host.core.products[2].symbol == "ETHUSDC"
-
-
-def test_a_finer_recording_gives_the_product_its_steps() -> None:
-    array = events_of(*BOOK, (900, DEPTH, 1, 50000.0, 1.0)).array.copy()
-    array["price"] += 0.05
-    with replayed(Events(array, symbol="BTC-USDT")) as venue:
-        assert str(venue.host.core.products[1].tick_size) == "0.01"
-        venue.advance("1s")
-        assert venue.host.core.books[1].bids.best == 6000005
 
 
 def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:

@@ -53,18 +53,6 @@ def test_less_leverage_must_be_covered_by_equity(play: Play) -> None:
     assert play.leverage("ann", "12.5").code == 0
 
 
-def test_less_leverage_on_an_isolated_position_takes_margin_from_the_balance(play: Play) -> None:
-    mode(play, "ISOLATED")
-    play.trade("ann", "bob", "1", 60_000)
-    before = play.balance("ann")
-    assert play.leverage("ann", 10).code == 0
-    assert play.position("ann").assigned == 6_000 * MICRO
-    assert play.balance("ann") == before - 3_000 * MICRO
-    assert "short of its initial margin" in play.leverage("ann", 5).message
-    assert play.leverage("ann", 20).code == 0
-    assert play.position("ann").assigned == 6_000 * MICRO, "more leverage gives nothing back by itself"
-
-
 @pytest.mark.parametrize("isolated", [True, False])
 @pytest.mark.parametrize("short", [0, 1])
 def test_less_leverage_is_allowed_with_exactly_the_margin_it_needs(play: Play, isolated: bool, short: int) -> None:
@@ -101,14 +89,6 @@ def test_margin_mode_changes_with_a_position_open_and_back(play: Play) -> None:
     assert mode(play, "CROSS").code == 0
     assert (position.mode, position.assigned) == (CROSS, 0)
     assert account_margin.wallet(play.core, play.account("ann")).equity == equity
-
-
-def test_a_position_in_profit_takes_its_initial_margin_along(play: Play) -> None:
-    play.trade("ann", "bob", "1", 60_000)
-    play.oracle(65_000)
-    mode(play, "ISOLATED")
-    assert play.position("ann").assigned == 3_250 * MICRO
-    assert account_margin.available(play.core, play.account("ann")) == play.balance("ann") == (9_964 - 3_250) * MICRO
 
 
 def test_a_mode_that_leaves_too_little_is_refused(play: Play) -> None:
@@ -214,18 +194,6 @@ def test_the_position_mode_counts_open_positions_and_orders(play: Play) -> None:
     assert outcome.message == "the position mode can't change while there are 1 open positions and 0 open orders"
     play.trade("bob", "ann", "1", 60_000)
     play.hedge("ann")
-
-
-@pytest.mark.parametrize("opened", [True, False])
-def test_leverage_in_hedge_mode_is_held_against_each_leg_with_its_opening_orders(play: Play, opened: bool) -> None:
-    """Above 20 million USDC in one direction BTCUSDC allows 20x."""
-    play.fund(100_000_000, "ann", "bob")
-    play.hedge("ann")
-    for buyer, seller in (("ann", "bob"), ("bob", "ann")):
-        play.trade(buyer, seller, "100", 60_000)
-    play.placed("ann", "BUY", "300" if opened else "60", 60_000)
-    outcome = play.leverage("ann", "25")
-    assert ("above 20x" in outcome.message) is opened
 
 
 def test_the_position_mode_changes_only_when_nothing_is_open(play: Play) -> None:

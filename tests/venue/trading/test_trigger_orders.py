@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
-from tests.venue.play import BTC, ETH, Play
 from toolkit.protocol.orders.items import OrderItem
 from toolkit.protocol.orders.order_actions import OrderAction
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.book import FEW
-from toolkit.venue.model.constants import FILLED
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.placing import place, place_bracket
 
@@ -55,21 +53,6 @@ def test_take_profit_and_stop_loss_trigger_on_their_side(
     assert floor.status(order.id) == "FILLED"
     assert floor.legs(who) == (0, 0)
     assert floor.statuses(order.id)[:2] == ["ORDER_STATUS_UNTRIGGERED", "NEW"]
-
-
-def test_a_trigger_by_one_price_does_not_look_at_the_others(floor: Floor) -> None:
-    order = floor.order(ADA, "SELL 0 SL when 59000 by LAST_PRICE")
-    floor.mark("58000.0")
-    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
-
-
-def test_index_and_mark_are_told_apart(floor: Floor) -> None:
-    by_mark = floor.order(ADA, "SELL 0.001 SL when 59000 by MARK_PRICE")
-    by_index = floor.order(ADA, "SELL 0.001 SL when 59000 by INDEX_PRICE")
-    floor.core.state.markets[1].oracle = 589_990
-    floor.core.run_hooks()
-    assert floor.status(by_mark.id) == "ORDER_STATUS_UNTRIGGERED"
-    assert floor.find(by_index.id).triggered
 
 
 @pytest.mark.parametrize(
@@ -141,52 +124,12 @@ def test_post_only_rests_when_triggered_unless_an_offer_meets_it(
     assert rests or order.reason == "POST_ONLY would match when triggered"
 
 
-def test_quantity_zero_closes_the_position_of_that_moment(floor: Floor) -> None:
-    order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
-    floor.order(BOB, "SELL 0.003 at 60100.0")
-    floor.order(ADA, "BUY 0.003 at 60100.0")
-    floor.order(CYD, "BUY 0.020 at 58500.0")
-    floor.trade("59000.0")
-    assert (order.quantity, order.filled) == (8, 8)
-
-
-def test_a_partial_one_closes_its_part_and_never_more_than_the_position(floor: Floor) -> None:
-    part = floor.order(ADA, "SELL 0.002 SL when 59500 slip 0.05")
-    much = floor.order(ADA, "SELL 0.005 SL when 59000 slip 0.05")
-    floor.order(CYD, "BUY 0.020 at 59400.0")
-    floor.mark("59000.0")
-    floor.trade("59500.0")
-    assert floor.legs(ADA) == (3, 0)
-    floor.order(CYD, "BUY 0.020 at 58800.0")
-    floor.core.state.markets[1].last = 590_000
-    floor.core.run_hooks()
-    assert (part.filled, much.filled, floor.status(much.id)) == (2, 3, "CANCELED")
-    assert much.reason == "reduced to the position of 0.003"
-
-
-def test_a_limit_one_rests_after_its_trigger_as_reduce_only(floor: Floor) -> None:
-    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
-    assert floor.position(ADA).sell_reducing == 0
-    floor.trade("61000.0")
-    assert floor.status(order.id) == "NEW"
-    assert floor.position(ADA).sell_reducing == 5
-    assert floor.core.books[1].asks.best == 615_000
-
-
 def test_a_waiting_trigger_goes_with_its_position(floor: Floor) -> None:
     waiting = floor.order(ADA, "SELL 0 SL when 59000")
     floor.order(CYD, "BUY 0.005 at 59900.0")
     floor.order(ADA, "SELL 0.005")
     assert floor.status(waiting.id) == "CANCELED"
     assert floor.find(waiting.id).reason == "the position it would reduce is gone"
-
-
-def test_a_flip_takes_the_triggers_of_the_old_side_with_it(floor: Floor) -> None:
-    waiting = floor.order(ADA, "SELL 0 SL when 59000")
-    floor.order(CYD, "BUY 0.009 at 59900.0")
-    floor.order(ADA, "SELL 0.009")
-    assert floor.legs(ADA) == (0, 4)
-    assert floor.status(waiting.id) == "CANCELED"
 
 
 @pytest.mark.parametrize("tif", ["IOC", "FOK"])
@@ -207,7 +150,6 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
     floor.core.run_hooks()
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
-    floor.watch.core = floor.core
     floor.mark("58000.0")  # it triggers by last price, so its bound stays
     assert len(tries()) == 4
     floor.order(CYD, "BUY 0.004 at 58704.9")
@@ -269,50 +211,6 @@ def test_an_exit_of_the_whole_position_closes_what_it_then_is_at_every_try(
     assert (floor.legs(ADA), done.filled, done.quantity, floor.status(exit_id)) == ((0, 0), 1_300, 1_300, "FILLED")
 
 
-@pytest.mark.parametrize("side", [1, -1])
-def test_an_armed_exit_of_a_cross_account_leaves_its_isolated_positions_alone(side: int) -> None:
-    play = Play()
-    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
-    play.oracle(60_000)
-    play.oracle(3_000, ETH)
-    play.fund(100_000, "ann", "zoe")
-    play.isolated("ann", ETH)
-    for code, price in ((BTC, 60_000), (ETH, 3_000)):
-        play.placed("zoe", closes, "0.5", price, code)
-        play.placed("ann", opens, "0.5", price, code)
-    play.placed("zoe", opens, "0.1", 3_000 - side * 1, ETH)
-    stop_at = {"triggerPx": str(60_000 - side * 600), "reduceOnlyOption": "SL_FROM_POSITION", "slippagePct": "0.005"}
-    play.placed("ann", closes, "0", tpslTriggerType="MARK_PRICE", **stop_at)
-    held, cash = play.position("ann", ETH).assigned, play.balance("ann")
-    play.oracle(60_000 - side * 700)
-    [stop] = play.account("ann").orders.values()
-    assert (stop.triggered, stop.waiting) == (True, True)
-    play.placed("zoe", opens, "0.2", 60_000 - side * 700)
-    play.oracle(60_000 - side * 710)
-    assert (stop.filled, stop.waiting) == (200, True)
-    play.placed("zoe", opens, "0.5", 60_000 - side * 710)
-    assert (stop.filled, stop.status, play.account("ann").waiting) == (500, FILLED, 0)
-    eth = play.position("ann", ETH)
-    assert (eth.assigned, eth.long.closed, eth.short.closed) == (held, 0, 0)
-    assert play.balance("ann") < cash
-
-
-@pytest.mark.parametrize("side", [1, -1])
-def test_an_armed_exit_takes_its_own_accounts_order_for_no_offer_and_cancels_it_when_it_meets_it(side: int) -> None:
-    floor = Floor()
-    opens, closes = ("BUY", "SELL") if side > 0 else ("SELL", "BUY")
-    floor.order(CYD, f"{closes} 0.5 at 60000.0")
-    floor.order(ADA, f"{opens} 0.5 at 60000.0")
-    stop = floor.order(ADA, f"{closes} 0 SL when {60_000 - side * 600} by MARK_PRICE slip 0.005")
-    floor.mark(str(60_000 - side * 700))
-    tries = len(floor.statuses(stop.id))
-    own = floor.order(ADA, f"{opens} 0.1 at {60_000 - side * 750}")
-    assert (floor.status(own.id), len(floor.statuses(stop.id))) == ("NEW", tries)
-    floor.order(CYD, f"{opens} 0.5 at {60_000 - side * 760}")
-    assert (floor.status(own.id), floor.status(stop.id)) == ("CANCELED", "FILLED")
-    assert floor.legs(ADA) == (0, 0)
-
-
 def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(floor: Floor) -> None:
     first, second = (floor.order(ADA, f"SELL 0.003 SL when {price} slip 0.005") for price in (59_000, 59_001))
     floor.trade("59000.0")
@@ -338,23 +236,6 @@ def test_triggers_of_the_same_instant_go_by_age_and_may_set_off_others(floor: Fl
     assert (second.filled, third.filled) == (3, 2), "the first one's fill at 57,950 set off the second"
     prices = [trade.price for trade in floor.core.state.history.trades[1]][-2:]
     assert prices == [579_500, 579_000]
-
-
-def test_post_only_that_would_match_when_triggered_is_cancelled(floor: Floor) -> None:
-    order = floor.order(ADA, "SELL 0 at 59500.0 TP when 61000 POST_ONLY")
-    floor.order(CYD, "BUY 0.001 at 59900.0")
-    floor.trade("61000.0")
-    assert (floor.status(order.id), order.reason) == ("CANCELED", "POST_ONLY would match when triggered")
-
-
-def test_replacing_a_waiting_one_moves_its_trigger(floor: Floor) -> None:
-    order = floor.order(ADA, "SELL 0 SL when 59000")
-    assert floor.replace(ADA, order.id, "SELL 0.002 SL when 58000 slip 0.05").code == 0
-    floor.order(CYD, "BUY 0.010 at 57500.0")
-    floor.trade("59000.0")
-    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
-    floor.trade("58000.0")
-    assert (floor.status(order.id), order.filled) == ("FILLED", 2)
 
 
 @pytest.mark.parametrize("trigger", ["when 61000", "", "when 70000 by MARK_PRICE"])
@@ -385,18 +266,6 @@ def test_triggers_that_were_cancelled_or_moved_do_not_pile_up(floor: Floor) -> N
     floor.order(CYD, "BUY 0.010 at 57900.0")
     floor.trade("58001.0")
     assert (waiting.filled, other.filled) == (5, 0)
-    floor.watch.check()
-
-
-def test_hedge_mode_uses_the_closing_sides() -> None:
-    floor = Floor(ADA)
-    floor.order(BOB, "SELL 0.005 at 60000.0")
-    floor.order(ADA, "BUY 0.005 at 60000.0")
-    assert "Use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
-    order = floor.order(ADA, "SELL_CLOSE_HEDGE 0 SL when 59000 slip 0.05")
-    floor.order(CYD, "BUY 0.010 at 58500.0")
-    floor.trade("59000.0")
-    assert (order.filled, floor.legs(ADA)) == (5, (0, 0))
 
 
 @pytest.mark.parametrize(("low", "loud"), [("59000", True), ("59000.1", False)])
@@ -425,16 +294,6 @@ TAKE = "SELL 0.010 TP when 61000 slip 0.05"
 STOP = "SELL 0.010 SL when 59000 slip 0.05"
 
 
-def test_children_wait_until_the_main_order_fills(floor: Floor) -> None:
-    main, take, stop = bracket(floor, MAIN, TAKE, STOP)
-    assert [floor.status(each) for each in (main, take, stop)] == ["NEW", *["ORDER_STATUS_UNTRIGGERED"] * 2]
-    floor.mark("58000.0")
-    floor.core.state.markets[1].last = 580_000
-    floor.core.run_hooks()
-    assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED", "without a position there is nothing to stop"
-    assert floor.find(stop).parent == main
-
-
 def test_a_part_that_filled_is_what_the_children_close_and_the_rest_of_the_main_order_goes(floor: Floor) -> None:
     main, take, stop = bracket(floor, MAIN, TAKE, STOP)
     floor.order(BOB, "SELL 0.004 at 59900.0")
@@ -442,7 +301,6 @@ def test_a_part_that_filled_is_what_the_children_close_and_the_rest_of_the_main_
     floor.order(ADA, "BUY 0.050 at 58900.0")
     floor.core.state.markets[1].last = 590_000
     floor.core.run_hooks()
-    floor.watch.check()
     assert (floor.find(stop).filled, floor.status(main), floor.status(take)) == (4, "CANCELED", "CANCELED")
     assert floor.legs(CYD) == (0, 0)
 
@@ -455,7 +313,6 @@ def test_one_cancels_the_other(floor: Floor, loud: str, which: int) -> None:
     floor.order(BOB, "BUY 0.010 at 60900.0")
     floor.core.state.markets[1].last = floor.product.ticks(loud)
     floor.core.run_hooks()
-    floor.watch.check()
     assert floor.status(ids[which]) == "FILLED"
     other = floor.find(ids[3 - which])
     assert (floor.status(other.id), other.reason) == (
@@ -465,45 +322,11 @@ def test_one_cancels_the_other(floor: Floor, loud: str, which: int) -> None:
     assert floor.legs(CYD) == (0, 0)
 
 
-def test_a_triggered_child_that_finds_nothing_leaves_the_other_in_place(floor: Floor) -> None:
-    _, take, stop = bracket(floor, "BUY 0.010 at 60000.0", "SELL 0.010 at 62000.0 TP when 61000", STOP)
-    floor.order(BOB, "SELL 0.010 at 60000.0")
-    floor.core.state.markets[1].last = 610_000
-    floor.core.run_hooks()
-    assert [floor.status(each) for each in (take, stop)] == ["NEW", "ORDER_STATUS_UNTRIGGERED"]
-    floor.order(ADA, "BUY 0.020 at 58500.0")
-    floor.core.state.markets[1].last = 590_000
-    floor.core.run_hooks()
-    floor.watch.check()
-    assert [floor.status(each) for each in (take, stop)] == ["CANCELED", "FILLED"]
-    assert floor.find(take).reason == f"one cancels the other: order {stop} was triggered"
-
-
 def test_children_go_with_a_main_order_that_is_cancelled_unfilled(floor: Floor) -> None:
     main, take, stop = bracket(floor, MAIN, TAKE, STOP)
     floor.cancel(CYD, {"ordId": main})
     assert [floor.status(each) for each in (main, take, stop)] == ["CANCELED"] * 3
     assert floor.find(take).reason == "its main order was cancelled unfilled"
-
-
-def test_children_of_a_market_order_are_armed_by_its_fill(floor: Floor) -> None:
-    floor.order(BOB, "SELL 0.010 at 60100.0")
-    main, take, stop = bracket(floor, "BUY 0.010", TAKE, STOP)
-    assert floor.status(main) == "FILLED"
-    assert all(floor.find(each).armed for each in (take, stop))
-
-
-def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open(floor: Floor) -> None:
-    _, take, stop = bracket(floor, MAIN, TAKE, STOP)
-    floor.order(BOB, "SELL 0.004 at 59900.0")
-    floor.order(ADA, "BUY 0.004 at 59950.0")
-    floor.order(CYD, "SELL 0.004")
-    assert floor.legs(CYD) == (0, 0)
-    assert not floor.find(stop).armed
-    assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED"
-    floor.order(BOB, "SELL 0.002 at 59900.0")
-    assert floor.find(stop).cover == 2
-    assert floor.find(take).armed
 
 
 @pytest.mark.parametrize(
@@ -622,13 +445,11 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
     made["ordType"] = next(word for word in words if "STOP" in word or "TAKE" in word)
     floor.core.account("0x" + "bb" * 20)
     order = place(floor.core, context(floor, CYD, BUILDER, 100_000), OrderItem.recall(made))
-    floor.watch.check()
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
     floor.order(ADA, "SELL 0.003 at 61001.0")
     floor.order(ADA, "BUY 0.003 at 59500.0")
     floor.core.state.markets[1].last = floor.product.ticks(loud)
     floor.core.run_hooks()
-    floor.watch.check()
     assert floor.find(order.id).triggered
     if "TAKE_PROFIT_LIMIT" not in text:
         assert order.filled == 2
@@ -712,17 +533,6 @@ def test_exits_of_a_main_order_that_only_reduced_go_with_it(floor: Floor) -> Non
     floor.order(BOB, "SELL 0.010 at 59900.0")
     assert (floor.status(main), floor.status(take)) == ("FILLED", "CANCELED")
     assert floor.find(take).reason == "its main order ended without a position to protect"
-
-
-def test_a_selling_bracket_arms_its_exits_for_what_it_opened(floor: Floor) -> None:
-    _, take, stop = bracket(floor, "SELL 0.010 at 60100.0", "BUY 0.010 TP when 59000", "BUY 0.010 SL when 61000")
-    floor.order(BOB, "BUY 0.004 at 60100.0")
-    assert [(floor.find(each).armed, floor.find(each).cover) for each in (take, stop)] == [(True, 4)] * 2
-    floor.order(ADA, "SELL 0.050 at 61100.0")
-    floor.core.state.markets[1].last = 610_000
-    floor.core.run_hooks()
-    floor.watch.check()
-    assert (floor.find(stop).filled, floor.status(take)) == (4, "CANCELED")
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
+import pandas as pd
 import pytest
 
 import toolkit
 from toolkit.client.io.flow import wall_ms
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets import Account, Blotter
+from toolkit.widgets import Account, Blotter, OrderBook, OrderTicket
 from toolkit.widgets.base_panel import watch
 
 
@@ -118,3 +120,60 @@ def test_a_cancellation_that_this_session_did_not_ask_for_is_said_to_come_from_e
     thin.venue.advance("1s")
     whence = "" if own else " elsewhere or by the venue"
     assert happened(account)[2] == f"order {order.order_id} cancelled{whence}: buy 0.01 BTCUSDC at 60,000.0"
+
+
+def test_every_panel_shows_the_news_also_one_that_is_opened_after_the_first_was_stopped(thin: Session) -> None:
+    first, book = Account(thin), OrderBook(thin, "BTCUSDC")
+    with toolkit.connect(venue=thin.venue, account=1) as other:
+        stranger = Account(other)
+        first.stop()
+        later = Account(thin)
+        thin.cancel(thin.buy("BTCUSDC", "0.01", price="60000"))
+        assert happened(later) == happened(book)
+        assert "cancelled" in happened(book)[2]
+        stranger.refresh()
+        assert stranger.beat["news"] == []
+
+
+def test_an_agent_is_named_with_the_end_of_its_approval_and_locks_what_signs_once_that_is_over(
+    thin: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert thin.wallet is not None
+    agent, now = str(thin.wallet.agent), pd.Timestamp(thin.clock.now_ms(), unit="ms", tz="UTC")
+    name, lost = f"agent {agent[:6]}…{agent[-4:]}", f"lost its approval at {now:%Y-%m-%d %H:%M:%S} UTC"
+
+    def seen(ticket: OrderTicket) -> tuple[str, str]:
+        ticket._beaten = 0.0
+        ticket.refresh()
+        return ticket.beat["agent"], ticket.lock.partition(". ")[0]
+
+    first = thin.ticket("BTCUSDC")
+    assert seen(first) == (name, "")
+    thin.exchange.approve_agent("0x" + "0" * 40)
+    assert seen(first) == (f"{name} may not sign", f"{name} {lost}")
+    thin.exchange.approve_agent(validity_seconds=86_400)
+    assert seen(first) == (name, ""), "the venue does not say when it ends"
+    first.stop()
+    active = thin.info.agents(status="ACTIVE", exact=True)
+    later = now + pd.Timedelta("24h")
+    for end, words in ((later, f"{name} until {later:%Y-%m-%d %H:%M}"), (now, f"{name} may not sign")):
+        monkeypatch.setattr(thin.info, "agents", lambda end=end, **_: active.assign(expires_at=end), raising=False)
+        ticket = thin.ticket("BTCUSDC")
+        assert seen(ticket) == (words, f"{name} {lost}" if end == now else "")
+        ticket.stop()
+
+
+def test_a_session_of_a_served_venue_follows_its_time_while_a_panel_is_open() -> None:
+    with (
+        LocalVenue(clock="manual", market=None) as venue,
+        venue.serve() as served,
+        toolkit.connect(served.environment) as session,
+    ):
+        venue.host.feed.faults.add("freeze", channel="blockHeight", count=None)
+        moved, panel = threading.Event(), Account(session)
+        assert panel.problem == "", "no block has come, so nothing is known of the time"
+        venue.host.feed.faults.clear()
+        began = panel.beat["now"]
+        panel.observe(lambda change: change["new"]["now"] >= began + 3_600_000 and moved.set(), "beat")
+        venue.advance("1h")
+        assert moved.wait(60), panel.beat

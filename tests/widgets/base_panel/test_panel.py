@@ -13,51 +13,13 @@ import ipywidgets
 import pytest
 
 import toolkit
-from tests.widgets.page import press
+from tests.widgets.page import press, send
 from toolkit.client.io.flow import wall_ms
 from toolkit.errors import InputError
 from toolkit.session import Session
 from toolkit.widgets import theme
 from toolkit.widgets.base_panel import panel as panel_module
 from toolkit.widgets.base_panel.panel import REFRESHER, KernelLoop, Refresher, pictures
-
-
-def test_a_hundred_updates_make_few_refreshes() -> None:
-    done, enough = [], threading.Event()
-
-    class Counting:
-        def refresh(self) -> None:
-            done.append(1)
-            if len(done) >= 3:
-                enough.set()
-
-    refresher, panel = Refresher(interval=0.05, heartbeat=60), Counting()
-    refresher.add(panel)
-    requests = 0
-    while not enough.is_set():
-        refresher.request(panel)
-        requests += 1
-    refresher.remove(panel)
-    assert requests > 100
-    assert len(done) <= 4
-    assert not refresher.running
-
-
-def test_silence_is_noticed_without_an_update() -> None:
-    seen = threading.Event()
-
-    class Waiting:
-        calls = 0
-
-        def refresh(self) -> None:
-            self.calls += 1
-            if self.calls >= 3:
-                seen.set()
-
-    refresher, panel = Refresher(interval=0.01, heartbeat=0.02), Waiting()
-    refresher.add(panel)
-    assert seen.wait(60)
-    refresher.remove(panel)
 
 
 class Waits:
@@ -134,12 +96,6 @@ def test_a_panel_that_is_added_while_others_wait_is_refreshed_and_the_thread_end
     assert refresher.running
     refresher.remove(panels[1])
     assert not thread.is_alive()
-
-
-def test_a_request_for_an_unknown_panel_does_nothing() -> None:
-    refresher = Refresher()
-    refresher.request(object())  # type: ignore[arg-type]
-    assert not refresher.running
 
 
 def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +286,7 @@ def test_in_a_kernel_its_loop_is_watched_and_containers_have_pictures(monkeypatc
 def test_malformed_messages_are_ignored(session: Session) -> None:
     widget = toolkit.widgets.Blotter(session)
     press(widget, "drop table")
-    widget._on_message(widget, ["not", "a", "dict"], [])
+    send(widget, ["not", "a", "dict"])
     assert widget.problem == ""
 
 

@@ -50,6 +50,6 @@ def test_an_exit_at_a_loss_passes_though_a_resting_order_would_then_lack_margin(
 def test_an_isolated_position_that_has_lost_can_grow(venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue) as session:
         session.exchange.set_margin_mode("BTCUSDC", "ISOLATED")
-        trade(session, side="BUY", order_type="MARKET", quantity="1")
+        trade(session, side="BUY", price="61000", quantity="1")
         move(venue, "59990")
-        assert trade(session, side="BUY", order_type="MARKET", quantity="0.5") == Decimal("1.5")
+        assert trade(session, side="BUY", price="61000", quantity="0.5") == Decimal("1.5")

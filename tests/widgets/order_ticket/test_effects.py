@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.tuples import changed
 from toolkit.products import Product
 from toolkit.venue.model.genesis import Genesis
 from toolkit.widgets.order_ticket import holdings as module
@@ -160,7 +161,7 @@ def test_the_whole_preview_of_an_order(side: str, sign: int, price: D, kind: str
     notional = taken * price + (filled - taken) * worst
     fee = taken * price * D("0.0006") + (filled - taken) * worst * (D("0.0002") if rests else D("0.0006"))
     expected = {
-        "notional": notional, "price": notional / filled,
+        "notional": notional, "at_mark": filled * 60_000, "price": notional / filled,
         "worst_price": worst if kind in ("MARKET", "no book") else None,
         "bankruptcy_price": None, "fills_now": taken, "fills": filled, "fee": fee, "available": D(10_000),
         "leverage": D(10), "realized_pnl": 0, "size_before": 0, "size_after": sign * filled,
@@ -197,7 +198,8 @@ def test_reduce_only_takes_no_margin_and_an_unknown_account_has_no_liquidation()
 
 def test_the_rows_of_a_preview_name_each_amount() -> None:
     preview: dict[str, Any] = {
-        "notional": D(90_015), "price": D("60010.04"), "worst_price": D("61000"), "bankruptcy_price": D("55000"),
+        "notional": D(90_015), "at_mark": None, "price": D("60010.04"),
+        "worst_price": D("61000"), "bankruptcy_price": D("55000"),
         "fills_now": D("1.500"), "fee": D("54.009"), "margin": D(9_000), "available": D(10_000), "leverage": D("10.0"),
         "effect": "opens", "realized_pnl": D("-12.5"), "taker": D("0.0006"), "maker": D("0.0002"),
         "funding": D("-1.23456"), "funding_rate": D("0.0001"), "liquidation_before": D("50000"),
@@ -450,9 +452,9 @@ def test_resting_orders_of_a_side_count_towards_its_margin(side: str) -> None:
     resting = {"buys" if side == "BUY" else "sells": ((D(60_000), D("0.5")),)}
     given = inputs("LIMIT", side=side, price="60000", market=TicketMarket(mark=D(60_000)))
     alone = rules.margin_needed(given, D(1), D(60_000))
-    more = rules.margin_needed(given._replace(holdings=Holdings(**vars_of(FLAT) | resting)), D(1), D(60_000))
+    more = rules.margin_needed(changed(given, holdings=Holdings(**vars_of(FLAT) | resting)), D(1), D(60_000))
     other = {"sells" if side == "BUY" else "buys": ((D(60_000), D("0.5")),)}
-    less = rules.margin_needed(given._replace(holdings=Holdings(**vars_of(FLAT) | other)), D(1), D(60_000))
+    less = rules.margin_needed(changed(given, holdings=Holdings(**vars_of(FLAT) | other)), D(1), D(60_000))
     assert alone == more == 6_000  # what rests has taken its margin already
     assert less == 3_000  # the larger side counts
 

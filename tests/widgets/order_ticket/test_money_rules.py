@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.tuples import changed
 from tests.widgets.order_ticket.test_effects import BTC, FLAT, MARKET, inputs
 from toolkit.widgets.order_ticket import validation as rules
 from toolkit.widgets.order_ticket.draft import Holdings, TicketMarket
@@ -30,7 +31,7 @@ def test_a_position_reaches_at_most_its_largest_notional(side: str, sign: int) -
     words = "position and orders would reach 100,000,050.00 USDC, above maxPositionNtnl 100,000,000.00 of BTCUSDC"
     assert messages(given, "2000.001", "50000") == [("quantity", "maxPositionNtnl", words)]
     resting: Any = {"buys" if sign > 0 else "sells": ((D(50_000), D("0.001")),)}
-    assert messages(given._replace(holdings=dataclasses.replace(RICH, **resting)), "2000", "50000") == [
+    assert messages(changed(given, holdings=dataclasses.replace(RICH, **resting)), "2000", "50000") == [
         ("quantity", "maxPositionNtnl", words)
     ]
 
@@ -44,7 +45,7 @@ def test_the_tier_of_the_notional_limits_the_leverage(side: str, sign: int) -> N
     assert messages(given, "400.001", "50000") == [
         ("quantity", "maxLeverage", f"at a notional of 20,000,050.00 USDC {allowed}")
     ]
-    assert messages(given._replace(holdings=dataclasses.replace(fast, leverage=D(20))), "400.001", "50000") == []
+    assert messages(changed(given, holdings=dataclasses.replace(fast, leverage=D(20))), "400.001", "50000") == []
 
 
 @SIDES
@@ -62,9 +63,9 @@ def test_an_isolated_position_stays_above_its_maintenance_margin_when_it_grows(s
     ]
     bound = 825 - taken - pnl
     for assigned, fits in ((bound, False), (bound + D("0.000001"), True)):
-        enough = given._replace(holdings=dataclasses.replace(held, assigned=assigned))
+        enough = changed(given, holdings=dataclasses.replace(held, assigned=assigned))
         assert (messages(enough, "0.1", worst) == []) is fits
-    assert messages(given._replace(holdings=dataclasses.replace(held, isolated=False)), "0.1", worst) == []
+    assert messages(changed(given, holdings=dataclasses.replace(held, isolated=False)), "0.1", worst) == []
 
 
 @SIDES
@@ -79,9 +80,9 @@ def test_a_market_order_takes_its_margin_its_fee_and_its_loss(side: str, sign: i
     margin = D("1.5") * max(worst, D(60_000)) / 10
     rounded = D(1_501 + (1_500 if isolated else 0)) / 10**6
     assert rules.margin_needed(given, D("1.5"), worst) == margin + 20 + paid * D("0.0006") + rounded
-    rebate = given._replace(holdings=dataclasses.replace(held, maker=D("-0.0001"), taker=D("-0.0002")))
+    rebate = changed(given, holdings=dataclasses.replace(held, maker=D("-0.0001"), taker=D("-0.0002")))
     assert rules.margin_needed(rebate, D("1.5"), worst) == margin + 20 + rounded
-    dear = given._replace(holdings=dataclasses.replace(held, maker=D("0.0007")))
+    dear = changed(given, holdings=dataclasses.replace(held, maker=D("0.0007")))
     assert rules.margin_needed(dear, D("1.5"), worst) == margin + 20 + paid * D("0.0007") + rounded
 
 
@@ -92,7 +93,7 @@ def test_without_margin_for_the_smallest_order_nothing_is_offered(side: str, sig
     words = "margin: the order needs 50.00 USDC, 6.00 USDC is available at 10x"
     [problem] = rules.account_rules(given, D("0.01"), D(50_000))
     assert (problem.message, problem.nearest) == (f"{words}. At most 0.001", ("at most 0.001",))
-    none = given._replace(holdings=dataclasses.replace(poor, available=D("4.99")))
+    none = changed(given, holdings=dataclasses.replace(poor, available=D("4.99")))
     [problem] = rules.account_rules(none, D("0.01"), D(50_000))
     assert (problem.message, problem.choices) == (words.replace("6.00", "4.99"), ())
     # What fits is worth 9.50 USDC, less than the smallest order of 10.
@@ -101,7 +102,7 @@ def test_without_margin_for_the_smallest_order_nothing_is_offered(side: str, sig
     assert (problem.message, problem.choices) == (
         "margin: the order needs 2.00 USDC, 0.95 USDC is available at 10x", (),
     )  # fmt: skip
-    exact = given._replace(holdings=dataclasses.replace(poor, available=D(50)))
+    exact = changed(given, holdings=dataclasses.replace(poor, available=D(50)))
     assert rules.account_rules(exact, D("0.01"), D(50_000)) == []
 
 
@@ -133,7 +134,7 @@ def test_a_reduce_only_order_at_market_is_valued_at_the_last_price(side: str, si
 def test_a_product_without_tiers_has_no_rule_by_them() -> None:
     plain = dataclasses.replace(BTC, tiers=())
     held = dataclasses.replace(RICH, leverage=D("20.5"), isolated=True, assigned=D(1), long=D(1), long_value=D(60_000))
-    given = inputs("MARKET", held)._replace(product=plain)
+    given = changed(inputs("MARKET", held), product=plain)
     assert rules.account_rules(given, D(500), D(60_010)) == []
     found = preview_order(given, D("0.5"), D(60_010))
     assert (found["liquidation_before"], found["liquidation_price"]) == (None, None)

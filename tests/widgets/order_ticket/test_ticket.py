@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,16 +11,29 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.support.network import Network, cut, nothing
 from tests.widgets.page import edit, press
 from toolkit.client.stream.stream import Stream
 from toolkit.environments import MAINNET
-from toolkit.errors import ActionRejected, CheckFailed, LimitReached, OutcomeUnknown, TimedOut, WalletError
+from toolkit.errors import CheckFailed, LimitReached, OutcomeUnknown, WalletError
 from toolkit.protocol import envelope, signing
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.wallet import Wallet
 from toolkit.widgets import OrderTicket
 from toolkit.widgets.order_ticket.draft import Problem
+
+
+@pytest.fixture
+def network(venue: LocalVenue) -> Network:
+    return Network(venue)
+
+
+@pytest.fixture
+def reached(venue: LocalVenue, network: Network) -> Iterator[Session]:
+    """A session whose requests a test may lose."""
+    with toolkit.connect(venue=venue, transport=network) as made:
+        yield made
 
 
 def problem(ticket: OrderTicket, field: str) -> Problem:
@@ -33,14 +47,6 @@ def best(session: Session, symbol: str = "BTCUSDC") -> tuple[Decimal, Decimal]:
     assert bid is not None
     assert ask is not None
     return bid, ask
-
-
-def test_an_empty_ticket_says_what_is_needed(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC")
-    assert [one.message for one in ticket.problems] == ["a quantity is needed", "a price is needed"]
-    assert all(one.missing for one in ticket.problems)
-    assert not ticket.valid
-    assert ticket.order is None
 
 
 def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(session: Session) -> None:
@@ -152,30 +158,6 @@ def test_every_choice_solves_its_problem(session: Session) -> None:
         assert count, fields
 
 
-def test_a_notional_is_shown_as_the_quantities_around_it(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", price="60000", quantity="1000", quantity_as="notional")
-    found = problem(ticket, "quantity")
-    assert found.message.startswith("1000 USDC at 60000 is 0.01666667, not a multiple of stepSize 0.001")
-    assert found.nearest == ("0.016 = 960.00 USDC", "0.017 = 1,020.00 USDC")
-    ticket.take(found.choices[0])
-    assert (ticket.quantity, ticket.quantity_as) == ("0.016", "base")
-    assert ticket.valid
-
-
-def test_a_share_is_of_the_margin_or_of_the_position(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", price="60000", quantity="50", quantity_as="share")
-    taken = problem(ticket, "quantity").choices[0]
-    ticket.take(taken)
-    assert ticket.valid
-    assert Decimal("0.45") < ticket.preview()["margin"] / 10_000 < Decimal("0.51")
-    session.buy("BTCUSDC", "0.04")
-    ticket = session.ticket(
-        "BTCUSDC", side="SELL", order_type="MARKET", reduce_only=True, quantity="25", quantity_as="share"
-    )
-    assert ticket.order is not None
-    assert ticket.order.quantity == "0.010"
-
-
 def test_a_share_of_a_short_is_of_the_short(session: Session, venue: LocalVenue) -> None:
     session.sell("BTCUSDC", "0.04")
     close: dict[str, Any] = {"order_type": "MARKET", "reduce_only": True, "quantity_as": "share"}
@@ -205,17 +187,6 @@ def test_the_liquidation_price_leaves_the_other_positions_their_maintenance(sess
     assert maintenance > 500, "without it the price would be lower by more than the tolerance"
 
 
-def test_more_margin_than_there_is_tells_the_most_that_fits_and_the_venue_agrees(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", price="60000", quantity="9")
-    found = problem(ticket, "quantity")
-    assert found.rule == "available margin"
-    most = found.choices[0].values["quantity"]
-    assert session.buy("BTCUSDC", most, price="60000")
-    session.cancel_all("BTCUSDC")
-    with pytest.raises(ActionRejected, match="margin"):
-        session.buy("BTCUSDC", str(Decimal(most) + Decimal("0.001")), price="60000")
-
-
 def test_what_the_front_end_may_not_send_is_shown(session: Session) -> None:
     ticket = session.ticket("BTCUSDC")
     edit(ticket, side="HOLD")
@@ -239,19 +210,6 @@ def test_the_preview_matches_the_outcome(session: Session) -> None:
     assert used <= preview["margin"] < used * Decimal("1.25")
 
 
-def test_the_preview_of_a_reduction_has_its_realised_pnl(session: Session, venue: LocalVenue) -> None:
-    session.buy("BTCUSDC", "0.05")
-    venue.advance("30m")
-    ticket = session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.02", reduce_only=True)
-    preview = ticket.preview()
-    assert preview["effect"] == "reduces the long: 0.05 → 0.03"
-    ticket.submit()
-    ticket.confirm()
-    assert session.fills(exact=True)["realized_pnl"].iloc[-1] == pytest.approx(
-        preview["realized_pnl"], abs=Decimal("0.001")
-    )
-
-
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
 def test_the_preview_of_an_exit_beyond_its_bankruptcy_price_stops_there(session: Session, side: str) -> None:
     session.exchange.set_leverage(1, "40")
@@ -267,36 +225,6 @@ def test_the_preview_of_an_exit_beyond_its_bankruptcy_price_stops_there(session:
     assert session.fills(exact=True)["price"].iloc[-1] * sign <= bound * sign
     near = session.ticket("BTCUSDC", side=side, quantity="1", price=str(round(mark)))
     assert near.preview()["bankruptcy_price"] is None
-
-
-@pytest.mark.parametrize(
-    ("held", "side", "quantity", "effect"),
-    [
-        ("0.02", "BUY", "0.01", "adds to the long: 0.02 → 0.03"),
-        ("0.02", "SELL", "0.02", "closes the long of 0.02"),
-        ("0.02", "SELL", "0.05", "turns the long of 0.02 into a short of 0.03"),
-        ("-0.02", "BUY", "0.01", "reduces the short: 0.02 → 0.01"),
-        ("-0.02", "SELL", "0.01", "adds to the short: 0.02 → 0.03"),
-    ],
-)
-def test_the_effect_on_the_position_in_words(
-    session: Session, held: str, side: str, quantity: str, effect: str
-) -> None:
-    place = session.sell if held.startswith("-") else session.buy
-    place("BTCUSDC", held.removeprefix("-"))
-    ticket = session.ticket("BTCUSDC", side=side, order_type="MARKET", quantity=quantity)
-    assert ticket.preview()["effect"] == effect
-
-
-def test_in_hedge_mode_reduce_only_closes_the_other_half(session: Session, venue: LocalVenue) -> None:
-    venue.control.set_position_mode(address=session.account, mode="HEDGE")
-    session.buy("BTCUSDC", "0.05")
-    ticket = session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.02", reduce_only=True)
-    assert ticket.order is not None
-    assert ticket.order.side == "SELL_CLOSE_HEDGE"
-    ticket.submit()
-    assert ticket.confirm()
-    assert session.positions(exact=True)["size"].tolist() == [Decimal("0.03")]
 
 
 def test_nothing_is_signed_while_typing_and_reviewing(session: Session, signed: list[bytes]) -> None:
@@ -451,28 +379,6 @@ def test_a_resting_order_is_followed_until_it_is_cancelled(session: Session) -> 
     assert "cancelled" in ticket.view["following"]["words"]
 
 
-def test_a_fill_is_shown_with_its_average_price(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2")
-    ticket.submit()
-    ticket.confirm()
-    assert ticket.status == "FILLED"
-    fills = session.fills(exact=True)
-    following = ticket.following
-    assert following is not None
-    assert following.filled == 2
-    assert following.average_price == (fills["value"].sum() / 2)
-    assert following.words().startswith("filled: 2 at ")
-
-
-def test_a_partial_fill_is_shown(session: Session, venue: LocalVenue) -> None:
-    _, ask = best(session)
-    ticket = session.ticket("BTCUSDC", price=str(ask), quantity="3")
-    ticket.submit()
-    ticket.confirm()
-    assert ticket.status == "PARTIALLY_FILLED"
-    assert "open" in ticket.view["following"]["words"]
-
-
 def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalVenue) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
@@ -483,23 +389,14 @@ def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalV
     assert ticket.phase == "edit"
 
 
-def test_an_unknown_outcome_locks_the_ticket_until_it_is_resolved(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_outcome_locks_the_ticket_until_it_is_resolved(reached: Session, network: Network) -> None:
+    session = reached
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
-    send = session._driver._send
-
-    def lost(request: Any) -> Any:
-        answer = send(request)
-        if request.method == "POST":
-            raise TimedOut("no answer in 10 s")
-        raise TimedOut(f"nor to a question ({answer.status})")
-
-    monkeypatch.setattr(session._driver, "_send", lost)
+    network.after = cut
     with pytest.raises(OutcomeUnknown):
         ticket.confirm()
-    monkeypatch.setattr(session._driver, "_send", send)
+    network.after = nothing
     ticket.following.events.clear()  # type: ignore[union-attr]  # as if the feed were silent, too
     assert ticket.status == "UNKNOWN"
     with pytest.raises(LimitReached, match="unknown"):
@@ -509,11 +406,8 @@ def test_an_unknown_outcome_locks_the_ticket_until_it_is_resolved(
     ticket.submit()
 
 
-def test_asking_resolves_only_the_tickets_own_order(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    send = session._driver._send
-
-    def lost(request: Any) -> Any:
-        raise TimedOut("no answer in 10 s")
+def test_asking_resolves_only_the_tickets_own_order(reached: Session, network: Network) -> None:
+    session = reached
 
     def forgotten(payload: dict[str, Any]) -> None:
         with pytest.raises(OutcomeUnknown):
@@ -521,12 +415,12 @@ def test_asking_resolves_only_the_tickets_own_order(session: Session, monkeypatc
 
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
-    monkeypatch.setattr(session._driver, "_send", lost)
+    network.before = cut
     with pytest.raises(OutcomeUnknown):
         ticket.confirm()
     forgotten({"type": "setLeverage", "symbolCode": 1, "leverage": "7"})
     forgotten({"type": "assignPosMargin", "symbolCode": 1, "assignedPosMargin": "5"})  # not isolated: refused
-    monkeypatch.setattr(session._driver, "_send", send)
+    network.before = nothing
     assert session.venue is not None
     session.venue.advance("5m")  # the ticket's request has expired; the others are asked for, at most
     assert ticket.ask_venue() == "REJECTED"
@@ -536,18 +430,14 @@ def test_asking_resolves_only_the_tickets_own_order(session: Session, monkeypatc
     assert session.orders(open=True).empty
 
 
-def test_an_order_resolved_elsewhere_is_updated_by_asking(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_resolved_elsewhere_is_updated_by_asking(reached: Session, network: Network) -> None:
+    session = reached
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
-    send = session._driver._send
-
-    def lost(request: Any) -> Any:
-        raise TimedOut("no answer in 10 s")
-
-    monkeypatch.setattr(session._driver, "_send", lost)
+    network.before = cut
     with pytest.raises(OutcomeUnknown):
         ticket.confirm()
-    monkeypatch.setattr(session._driver, "_send", send)
+    network.before = nothing
     assert session.venue is not None
     session.venue.advance("5m")
     session.resolve()

@@ -5,11 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
-from tests.widgets.order_ticket.test_ticket import problem
 from tests.widgets.page import press
-from toolkit.errors import CheckFailed
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
@@ -37,49 +33,6 @@ def test_a_scale_is_one_request_of_orders_that_add_up(session: Session) -> None:
     assert session.orders("BTCUSDC", open=True).empty
 
 
-@pytest.mark.parametrize(
-    ("side", "price", "exit_as", "take_profit", "stop_loss", "prices"),
-    [
-        ("BUY", "50000", "price", "66000", "47000", ("66000", "47000")),
-        ("BUY", "50000", "percent", "10", "5", ("55000.0", "47500.0")),
-        ("BUY", "50000", "pnl", "100", "50", ("60000.0", "45000.0")),
-        ("SELL", "70000", "price", "47000", "71000", ("47000", "71000")),
-        ("SELL", "70000", "percent", "10", "5", ("63000.0", "73500.0")),
-        ("SELL", "70000", "pnl", "100", "50", ("60000.0", "75000.0")),
-    ],
-)
-def test_exits_are_trigger_prices_with_their_expected_result(
-    session: Session, side: str, price: str, exit_as: str, take_profit: str, stop_loss: str, prices: tuple[str, str]
-) -> None:
-    fields = {"exit_as": exit_as, "take_profit": take_profit, "stop_loss": stop_loss}
-    ticket = session.ticket("BTCUSDC", side=side, price=price, quantity="0.01", **fields)
-    assert ticket.problems == ()
-    order = ticket.order
-    assert order is not None
-    assert tuple(leg.trigger_price for leg in order.legs[1:]) == prices
-    exits, preview = ticket.preview()["exits"], ticket.preview()
-    sign = 1 if side == "BUY" else -1
-    for name, expected in zip(("take_profit", "stop_loss"), map(Decimal, prices), strict=True):
-        trigger, pnl = exits[name]
-        fees = preview["fee"] + Decimal("0.0006") * expected * Decimal("0.01")
-        assert trigger == expected
-        assert pnl == sign * (expected - Decimal(price)) * Decimal("0.01") - fees
-
-
-def test_a_share_sets_whole_steps_that_pass(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", price="50000")
-    press(ticket, "share", percent=100)
-    assert ticket.valid
-    whole = Decimal(ticket.quantity)
-    press(ticket, "share", percent=50)
-    assert Decimal(ticket.quantity) == session.product("BTCUSDC").round_quantity(whole / 2, "down")
-    ticket.quantity = format(whole + session.product("BTCUSDC").step_size, "f")
-    assert problem(ticket, "quantity").rule == "available margin"
-    empty = session.ticket("BTCUSDC")
-    press(empty, "share", percent=50)
-    assert empty.problem == "a share needs a price and the account's data"
-
-
 def test_a_setting_is_reviewed_and_signed_like_an_order(session: Session) -> None:
     before = len(session.intents())
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
@@ -96,20 +49,6 @@ def test_a_setting_is_reviewed_and_signed_like_an_order(session: Session) -> Non
     press(ticket, "leverage", leverage="1000")
     assert ticket.phase == "edit"
     assert "leverage" in ticket.problem
-
-
-def test_the_preview_shows_liquidation_before_and_after_and_the_next_funding(session: Session) -> None:
-    session.buy("BTCUSDC", "2")
-    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.5")
-    preview = ticket.preview()
-    known = session.positions("BTCUSDC", exact=True)["liquidation_price"].iloc[0]
-    assert abs(preview["liquidation_before"] / known - 1) < Decimal("0.001")
-    assert preview["liquidation_price"] > preview["liquidation_before"]
-    rate, mark = ticket._ticker.value["funding_rate"], ticket._ticker.value["mark_price"]
-    assert preview["funding"] == -Decimal("2.5") * mark * rate
-    names = [row[0] for row in ticket.view["preview"]]
-    assert "Next funding (est.)" in names
-    assert "→" in next(row[1] for row in ticket.view["preview"] if row[0] == "Liquidation (est.)")
 
 
 def test_a_twap_signs_its_first_order_after_the_review_and_shows_its_progress(
@@ -148,22 +87,6 @@ def test_a_stop_closes_the_position_as_its_trigger_says(session: Session) -> Non
     assert session.orders("BTCUSDC", open=True)["reduce_only"].tolist() == ["SL_FROM_POSITION"]
 
 
-def test_a_stop_that_would_open_a_position_says_what_the_venue_takes(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", order_type="STOP", trigger_price="70000", quantity="0.01")
-    found = problem(ticket, "order_type")
-    assert found.rule == "position"
-    assert "only as take-profit or stop-loss of a position" in found.message
-    with pytest.raises(CheckFailed):
-        ticket.submit()
-    session.sell("BTCUSDC", "0.05")
-    assert ticket.valid
-    ticket.quantity = "0.06"
-    ticket.take(problem(ticket, "quantity").choices[0])
-    assert (Decimal(ticket.quantity), ticket.valid) == (Decimal("0.05"), True)
-    ticket.trigger_price = ""
-    assert problem(ticket, "trigger_price").missing
-
-
 def test_the_slider_of_a_stop_takes_a_share_of_the_position(session: Session) -> None:
     session.sell("BTCUSDC", "0.05")
     ticket = session.ticket("BTCUSDC", order_type="STOP", trigger_price="70000")
@@ -173,10 +96,3 @@ def test_the_slider_of_a_stop_takes_a_share_of_the_position(session: Session) ->
     ticket.quantity_as = "share"
     [quantity] = [one for row in ticket.form["rows"] for one in row if one and one["name"] == "quantity"]
     assert quantity["spoken"] == "Quantity, in percent of the position"
-
-
-def test_a_twap_with_a_limit_previews_the_fees_of_a_taker(session: Session) -> None:
-    fields = {"order_type": "TWAP", "quantity": "0.1", "duration": "10m", "count": "11", "price": "30000"}
-    preview = session.ticket("BTCUSDC", **fields).preview()
-    assert (preview["fills"], preview["notional"]) == (Decimal("0.1"), 3000)
-    assert preview["fee"] == 3000 * preview["taker"] > 3000 * preview["maker"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.tuples import changed
 from tests.widgets.order_ticket.test_effects import BTC, FLAT, MARKET, inputs
 from toolkit.widgets.order_ticket import validation as rules
 from toolkit.widgets.order_ticket.draft import Draft, Holdings, TicketMarket, in_base
@@ -315,7 +316,7 @@ def test_the_worst_price_of_a_kind_and_its_words(
     assert KINDS[kind].price_words(given.draft) == words
     largest = KINDS[kind].largest_quantity(given)
     assert (largest is None) is (worst is None)
-    assert KINDS[kind].largest_quantity(given._replace(holdings=Holdings())) is None
+    assert KINDS[kind].largest_quantity(changed(given, holdings=Holdings())) is None
 
 
 def test_a_kind_whose_price_is_unset_counts_the_last_price_only() -> None:
@@ -419,6 +420,7 @@ def test_a_twap_is_previewed_as_one_order_and_signs_its_first(side: str, price: 
         " The first order, of 0.050, is sent now"
     )
     assert [limited.preview[name] for name in ("margin", "slices")] == [0, (2, D("0.05"), 600_000)]
+    assert limited.preview["fee"] == D(value) * D("0.0006"), "each order is a taker's"
     assert KINDS["TWAP"].request(limited.order).reduce_only == "REDUCE_ONLY"
     sliding = KINDS["TWAP"].validate(inputs("TWAP", side=side, slippage="0.01", **TWAP))
     assert KINDS["TWAP"].request(sliding.order).slippage == "0.01"

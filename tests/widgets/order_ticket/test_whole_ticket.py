@@ -43,7 +43,7 @@ def test_the_view_of_a_ticket_is_this(thin: Session) -> None:
             {"field": "client_id", "rule": "int64",
              "message": "client id 'x' must be a whole number from 1 to 2^63 - 1", "missing": False, "choices": []},
         ],
-        "valid": False, "preview": [], "review": None, "following": None, "loaded": True,
+        "valid": False, "preview": [], "review": None, "following": None, "doubt": "", "loaded": True,
     }  # fmt: skip
     assert list(ticket._lines()) == ["BUY 0.2 BTCUSDC at 60000.05", ticket.problems[0].message]
     ticket.price, ticket.client_id = " 59000 ", ""
@@ -52,7 +52,8 @@ def test_the_view_of_a_ticket_is_this(thin: Session) -> None:
     # 0.1 at 60,010 is held, with 300.05 of margin after a fee of 3.60. 0.2 more rest at 59,000: 0.01 % of 11,800 as
     # the maker's fee, a twentieth as margin. 9,996.40 - 1.18 + 0.3 p - 17,801 is 1.25 % of 0.3 p at 26,348.6.
     assert ticket.view["preview"] == [
-        ["Value", "11,800.00 USDC", ""], ["Fee (est.)", "1.18 USDC", "taker 0.060 %, maker 0.010 %"],
+        ["Value", "11,800.00 USDC", "about 12,002.00 USDC at mark"],
+        ["Fee (est.)", "1.18 USDC", "taker 0.060 %, maker 0.010 %"],
         ["Margin", "590.00 USDC", "of 9,696.35 available, 20x"],
         ["Position", "adds to the long: 0.1 → 0.3", ""],
         ["Liquidation (est.)", "26,348.6", "56.1 % from mark"],
@@ -87,7 +88,7 @@ def test_a_press_on_submit_brings_the_last_keys(thin: Session) -> None:
     press(ticket, "submit", fields={"quantity": "0.2", "symbol": "ETHUSDC", "phase": "sending"})
     review = ticket.view["review"]
     assert (ticket.phase, review["question"], review["verb"], review["symbol"]) == (
-        "review", "BUY 0.2 BTCUSDC at 59000", "buy", "BTCUSDC",
+        "review", "BUY 0.2 BTCUSDC at 59000, about 12,002.00 USDC at mark", "buy", "BTCUSDC",
     )  # fmt: skip
     ticket.side = "SELL"
     assert (ticket.phase, ticket.view["review"]) == ("edit", None)
@@ -107,6 +108,9 @@ def test_a_share_is_from_0_to_100_percent(thin: Session, percent: int, quantity:
     share = min(max(percent, 0), 100)
     assert (ticket.quantity_as, D(ticket.quantity)) == ("base", D(whole * share // 100) / 1000)
     assert D(quantity) <= D(ticket.quantity) <= D(quantity) + D("0.01")
+    empty = thin.ticket("BTCUSDC")
+    press(empty, "share", percent=50)
+    assert empty.problem == "a share needs a price and the account's data"
 
 
 def test_settings_are_reviewed_whole(thin: Session) -> None:

@@ -14,7 +14,7 @@ from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import REFRESHER
 from toolkit.widgets.panels import account_sheets
-from toolkit.widgets.panels.account_sheets import SHOCKS, stress_rows
+from toolkit.widgets.panels.account_sheets import stress_rows
 
 D = Decimal
 
@@ -76,13 +76,6 @@ def test_without_a_rate_or_a_mark_price_the_next_payment_is_not_known(
     )
     rows = {row[0]: row[1] for row in widget._make_view()["rows"]}
     assert (rows["Running rate"], rows["Next payment (est.)"]) == (rate, "– USDC")
-
-
-@pytest.mark.parametrize(("shock", "gone"), [("-0.2", True), ("0.2", False)])
-def test_a_move_that_liquidates_says_so(session: Session, shock: str, gone: bool) -> None:
-    session.buy("BTCUSDC", "2.4")
-    stress = toolkit.widgets.LiquidationMap(session).view["tables"][1]["rows"]
-    assert (stress[SHOCKS.index(Decimal(shock))][4] == "✖ liquidated") is gone
 
 
 def position(**changes: Any) -> dict[str, Any]:

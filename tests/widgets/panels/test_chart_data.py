@@ -197,3 +197,5 @@ def test_fills_stand_at_the_start_of_their_candles_in_the_order_of_time() -> Non
     time = pd.Timestamp(7, unit="s", tz="UTC")
     row = {"time": time, "open": "1", "high": D(2), "low": 0.5, "close": 1, "volume": 3}
     assert chart.candle_of(row) == [7, 1.0, 2.0, 0.5, 1.0, 3.0]
+    for missing in ({}, {"volume": None}, {"volume": float("nan")}):
+        assert chart.candle_of({**{k: v for k, v in row.items() if k != "volume"}, **missing})[-1] is None

@@ -8,6 +8,7 @@ import anywidget
 import pytest
 
 import toolkit
+from tests.widgets.page import press, send
 from toolkit.session import Session
 from toolkit.widgets.base_panel.panel import REFRESHER, Panel
 from toolkit.widgets.panels.dashboard import Dashboard
@@ -59,7 +60,7 @@ def test_the_dashboard_has_the_traits_of_its_panels_also_after_another_product(s
     assert agrees(dashboard)
     assert [panel.comm for panel in dashboard.panels] == [None] * 7, "the dashboard sends for them"
     of_account, of_product = [dashboard.blotter, dashboard.account], [dashboard.ticket, dashboard.order_book]
-    dashboard.candles._on_message(None, {"do": "hello"}, [])
+    press(dashboard.candles, "hello")
     dashboard.candles.interval = "5m"
     made = dashboard.made
     dashboard.switch(ETH)
@@ -89,13 +90,10 @@ def test_what_the_page_sends_reaches_the_panel_that_it_names(session: Session) -
     order = dashboard.blotter.view["orders"][0]["id"]
     cancel = {"do": "cancel", "order_id": order, "confirmed": True}
 
-    def send(content: Any) -> None:
-        dashboard._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
-
     for content in (cancel, {"part": "nothing", "content": cancel}, "cancel", {"part": "ticket", "content": cancel}):
-        send(content)
+        send(dashboard, content)
     assert len(session.orders(open=True)) == 1
-    send({"part": "blotter", "content": cancel})
+    send(dashboard, {"part": "blotter", "content": cancel})
     assert session.orders(open=True).empty
 
 

@@ -47,8 +47,8 @@ def until(widget: Any, done: Any) -> None:
 def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> None:
     widget = toolkit.widgets.Leaderboard(teacher)
     assert [(row["rank"], row["name"], row["equity"], row["return"]) for row in widget.view["rows"]] == [
-        ("1", "Ann", "10,000.00", "0.00 %"),
-        ("2", "Bo <b>", "10,000.00", "0.00 %"),
+        ("–", "Ann", "10,000.00", "0.00 %"),
+        ("–", "Bo <b>", "10,000.00", "0.00 %"),
     ]
     venue, bo = lesson.venues[0], lesson.roster.students[1]
     venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
@@ -62,6 +62,8 @@ def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> 
     frame = widget.frame()
     assert frame.dtypes.astype(str).to_dict() == class_results.COLUMNS
     assert frame["trades"].tolist() == [1, 0]
+    assert frame["rank"].isna().tolist() == [False, True]
+    assert frame["rank"].isna().tolist() == [False, True]
     assert repr(widget).startswith("<Leaderboard 2 students: Bo <b> ▲ ")
     assert "Bo &lt;b&gt;" in widget._repr_mimebundle_()[0]["text/html"]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,28 +66,6 @@ def test_the_refreshers_thread_meets_no_panel_that_is_still_being_made(
     for make in MAKERS.values():
         make(session).close()
     assert problems == [""] * len(MAKERS)
-
-
-def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None:
-    widget = toolkit.widgets.OrderBook(session, "BTCUSDC", 5)
-    venue.advance("1m")
-    widget.refresh()
-    book = session.stream.order_book("BTCUSDC", 5)
-    assert [level[4] for level in widget.view["bids"]] == [str(price) for price, _ in book.bids()]
-    assert widget.frame()["price"].tolist() == book.frame()["price"].tolist()
-
-
-def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
-    widget = toolkit.widgets.Account(session)
-    assert "Isolated" not in {row[0] for row in widget.view["rows"]}
-    session.exchange.set_margin_mode("ETHUSDC", "ISOLATED")
-    session.buy("ETHUSDC", "1")
-    widget.refresh()
-    rows = {name: Decimal(value.replace("\u2212", "-").replace(",", "")) for name, value, _ in widget.view["rows"][:5]}
-    [position] = session.stream.positions().rows()
-    assert rows["Isolated"] == round(position["assigned_margin"], 2) > 0
-    assert rows["Unrealised PnL"] == round(position["unrealized_pnl"], 2)
-    assert abs(rows["Equity"] - rows["Balance"] - rows["Isolated"] - rows["Unrealised PnL"]) <= Decimal("0.02")
 
 
 def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[bytes]) -> None:
@@ -213,7 +189,7 @@ def test_an_address_with_two_names_loses_both(session: Session) -> None:
     with pytest.raises(InputError, match="may not act"):
         widget.revoke("")
     press(widget, "revoke", who=other, confirmed=True)
-    assert session.permissions()["name"].tolist() == ["toolkit"]
+    assert session.permissions()["name"].str.startswith("toolkit-").tolist() == [True]
 
 
 def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: LocalVenue) -> None:
@@ -289,21 +265,6 @@ def test_a_widget_may_be_displayed_twice(panels: list[Panel]) -> None:
         assert first == second
 
 
-def test_panels_on_a_running_clock_follow_by_themselves() -> None:
-    with toolkit.connect() as session:
-        widget = toolkit.widgets.OrderBook(session, "BTCUSDC")
-        changed = threading.Event()
-        widget.live.wait()
-        widget.observe(lambda change: changed.set(), "view")
-        for _ in range(100):
-            assert changed.wait(60)
-            if not widget.lock:  # the book is there first, the ticker a little later
-                break
-            changed.clear()
-        assert widget.lock == ""
-        widget.close()
-
-
 def test_the_snapshot_is_plain_escaped_and_stable(panels: list[Panel]) -> None:
     for panel in panels:
         data, _ = panel._repr_mimebundle_()
@@ -371,13 +332,6 @@ def test_the_package_lists_its_widgets() -> None:
     assert "OrderTicket" in dir(toolkit.widgets)
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         toolkit.widgets.__getattr__("Nonsense")
-
-
-def test_a_panel_made_from_its_class_is_stopped_with_the_session(session: Session) -> None:
-    made = [toolkit.widgets.Candles(session, "BTCUSDC", "5m", indicators=["SMA 20"]), toolkit.widgets.Account(session)]
-    session.close()
-    assert [panel.lock for panel in made] == ["closed", "closed"]
-    assert not Panel.open_panels
 
 
 def test_a_panel_of_your_own_may_have_its_front_end_in_a_file(session: Session, tmp_path: Path) -> None:

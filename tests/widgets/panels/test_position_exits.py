@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.widgets.page import press
 from toolkit.errors import CheckFailed, InputError
 from toolkit.session import Session
 
@@ -37,22 +36,6 @@ def test_an_exit_is_of_the_kind_of_its_side_and_the_other_kind_there_is_refused(
     assert chart.exit_at("60000" if trade == "buy" else "68000").payload["type"] == "replaceOrder"
 
 
-def test_all_positions_are_closed_by_one_request_after_a_review(session: Session, signed: list[bytes]) -> None:
-    blotter = toolkit.widgets.Blotter(session)
-    with pytest.raises(InputError, match="no position to close"):
-        blotter.close_all()
-    session.buy("BTCUSDC", "0.05")
-    session.sell("ETHUSDC", "1")
-    blotter.refresh()
-    signed.clear()
-    press(blotter, "closeAll")
-    assert (signed, blotter.phase) == ([], "review")
-    assert blotter.view["review"]["question"] == "Close all positions at market: 0.05 BTCUSDC, −1 ETHUSDC"
-    blotter.confirm()
-    assert len(signed) == 1
-    assert session.positions().empty
-
-
 def test_news_of_any_product_ends_a_review_of_all(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     session.buy("BTCUSDC", "0.05")
     blotter = toolkit.widgets.Blotter(session)
@@ -62,3 +45,12 @@ def test_news_of_any_product_ends_a_review_of_all(session: Session, monkeypatch:
         say(kind, "ETHUSDC", f"{kind} of ETHUSDC")
         blotter.refresh()
         assert (blotter.phase == "edit") is ended
+
+
+@pytest.mark.parametrize("by", ["LAST_PRICE", "MARK_PRICE"])
+def test_a_stop_that_is_moved_still_looks_at_the_price_that_it_looked_at(session: Session, by: str) -> None:
+    session.buy("BTCUSDC", "0.05")
+    stop = toolkit.orders.sell("BTCUSDC", "0.05", trigger_price="50000", trigger_by=by, reduce_only="SL_FROM_POSITION")
+    placed = session.place(stop)
+    payload = toolkit.widgets.Blotter(session).amend(placed.order_id, price="51000").payload
+    assert (payload["triggerPx"], payload["tpslTriggerType"]) == ("51000", by)

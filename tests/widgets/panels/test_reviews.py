@@ -15,6 +15,7 @@ import pytest
 
 import toolkit
 from tests.widgets.conftest import passes
+from tests.widgets.page import press
 from toolkit.errors import CheckFailed, InputError, LimitReached
 from toolkit.session import Session
 from toolkit.widgets import Blotter, Candles, OrderBook
@@ -224,31 +225,22 @@ def test_a_request_is_reviewed_until_2_s_before_it_expires(thin: Session) -> Non
     blotter.refresh()
     assert blotter.phase == "review"
     venue.advance("1ms")
+    with pytest.raises(LimitReached, match=r"the review has expired, nothing was signed. Call submit\(\) again"):
+        blotter.confirm()
+    assert blotter.phase == "edit"
+    blotter.amend(order.order_id, price="59500")
+    venue.advance(f"{left_ms - 1_999}ms")
     blotter.refresh()
     assert (blotter.phase, blotter.view["review"]) == ("edit", None)
     assert blotter.problem == "the review has expired, nothing was signed. Review the order again"
     blotter.amend(order.order_id, price="59500")
-    assert blotter.view["review"]["token"] == 2
+    assert blotter.view["review"]["token"] == 3
     assert blotter.problem == ""
     REFRESHER.remove(blotter)
     blotter.back()
     assert (blotter.review, blotter.phase, blotter.view["review"]) == (None, "edit", None)
     with pytest.raises(LimitReached, match=r"nothing is under review, so nothing was signed. Call submit\(\) first"):
         blotter.confirm()
-
-
-@pytest.mark.parametrize("before", [0, 1, 3])
-def test_a_review_ends_with_news_of_its_product_that_come_after_it_began(thin: Session, before: int) -> None:
-    order: Any = thin.buy(BTC, "0.5", price="59000")
-    blotter = Blotter(thin)
-    REFRESHER.remove(blotter)
-    for number in range(before):
-        blotter._watch._say("paused", BTC, f"earlier {number}")
-    blotter.amend(order.order_id, price="59500")
-    assert (blotter.phase, blotter.problem) == ("review", "")
-    blotter._watch._say("paused", BTC, "later")
-    blotter.refresh()
-    assert (blotter.phase, blotter.problem) == ("edit", "the review was ended, nothing was signed: later")
 
 
 def test_a_press_confirms_the_review_that_it_was_shown_for_and_not_that_of_a_locked_panel(
@@ -258,21 +250,21 @@ def test_a_press_confirms_the_review_that_it_was_shown_for_and_not_that_of_a_loc
     blotter = Blotter(thin)
     REFRESHER.remove(blotter)
 
-    def press(token: int) -> tuple[str, str]:
-        blotter._on_message(blotter, {"do": "confirm", "token": token}, [])
+    def pressed(token: int) -> tuple[str, str]:
+        press(blotter, "confirm", token=token)
         [price] = thin.orders(open=True, exact=True)["price"]
         return blotter.phase, str(price)
 
     blotter.amend(order.order_id, price="59500")
     token = blotter.view["review"]["token"]
     blotter.amend(order.order_id, price="59600")
-    assert press(token) == ("review", "59000.0"), "that review was replaced"
+    assert pressed(token) == ("review", "59000.0"), "that review was replaced"
     with monkeypatch.context() as patch:
         patch.setattr(type(blotter._watch), "_age_ms", lambda _: 2_000)
-        assert press(token + 1) == ("edit", "59000.0")
+        assert pressed(token + 1) == ("edit", "59000.0")
     assert blotter.problem.startswith("nothing was signed, because the panel is locked: nothing has come")
     blotter.amend(order.order_id, price="59700")
-    assert press(token + 2) == ("edit", "59700.0")
+    assert pressed(token + 2) == ("edit", "59700.0")
 
 
 LOCKED: dict[str, Callable[[Any, Any], Any]] = {
@@ -320,6 +312,8 @@ def test_the_blotter_limited_to_a_product_acts_on_it_only(thin: Session) -> None
     thin.buy(ETH, "0.5", price="2900")
     assert [one.action for one in blotter.cancel_all()] == ["cancelAll"] * 2, "waiting and resting orders apart"
     assert list(Blotter(thin, "SOLUSDC")._lines()) == ["SOLUSDC: no positions, 0 open orders"]
+    with pytest.raises(InputError, match="no position to close"):
+        Blotter(thin, "SOLUSDC").close_all()
     [closed] = blotter.close_position(ETH, "−2")
     assert (closed.action, blotter.notice) == ("placeOrder", "closed 2 ETHUSDC")
 

@@ -11,16 +11,14 @@ needs --limits. Mainnet is only read. A limits file is TOML, with the names of t
 from __future__ import annotations
 
 import argparse
-import tomllib
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ...environments import PRESETS
 from ...errors import InputError
-from ...limits import Limits
 from ...session import Session, connect
 from ...wallet import Wallet
+from ..running.opening import account_of, open_local, read_limits
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,10 +78,10 @@ def open_for_agents(args: argparse.Namespace) -> Session:
         For Testnet without limits that bound positions.
     """
     limits = None if args.limits is None else read_limits(args.limits)
-    account: Any = int(args.account) if str(args.account).isdigit() else args.account
     if args.env == "local":
-        where: dict[str, Any] = {"base_url": args.url} if args.url else {"clock": args.clock, "seed": args.seed}
-        return connect("local", account=account, limits=limits, **where)
+        venue: dict[str, Any] = {} if args.url else {"clock": args.clock, "seed": args.seed}
+        return open_local(args.url, args.account, limits=limits, **venue)
+    account = account_of(args.account)
     # Without a wallet nothing can be signed, whatever an agent asks for.
     if args.env == "mainnet":
         return connect("mainnet", account=account)
@@ -91,30 +89,3 @@ def open_for_agents(args: argparse.Namespace) -> Session:
         what = f"an agent on {args.env} needs limits: --limits FILE, with max_notional or max_position in it"
         raise InputError(what, field="limits", rule="required")
     return connect(args.env, wallet=Wallet.from_env(), account=account, limits=limits)
-
-
-def read_limits(path: Path) -> Limits:
-    """Return the limits of a TOML file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, with the names of `toolkit.Limits`.
-
-    Raises
-    ------
-    InputError
-        For what is no TOML, for unknown names and bad values.
-    """
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}", field="limits", rule="TOML") from None
-    known = [field.name for field in fields(Limits)]
-    for name in given:
-        if name not in known:
-            what = f"{path}: there is no limit {name!r}. There are {', '.join(known)}"
-            raise InputError(what, field=name, rule="known", nearest=tuple(known))
-    if isinstance(given.get("symbols"), list):
-        given["symbols"] = tuple(given["symbols"])
-    return Limits(**given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,11 +104,12 @@ class Tools:
         """Balances, positions, open orders, the limits that hold, and whether trading was stopped."""
         s, limits = self._session, self._session.limits.values
         given = {} if limits is None else {name: getattr(limits, name) for name in limits.__slots__}
+        balances = _rows(s.wallet_balances(), ["currency", "balance", "available", "equity"])
         return {
             "environment": s.environment.name,
             "account": s.account,
-            "time": _time(s.clock.now_ms()),
-            "balances": _rows(s.wallet_balances(), ["currency", "balance", "available", "equity"]),
+            "time": _time(s.clock.now_ms()),  # after an answer of the venue, which has its time
+            "balances": balances,
             "positions": _rows(s.positions().drop(columns="account")),
             "open_orders": _rows(s.orders(open=True, progress=False), ORDER),
             "limits": {name: value for name, value in given.items() if value is not None},
@@ -268,6 +270,10 @@ class Tools:
                 elif row is not None:
                     order = close_position(symbol, size, hedge=row["position_mode"] == "HEDGE", cl_ord_id=number)
                     made.append(_outcome(self._session.place(order), repeated=False))
+        if not made:  # the list may hide it, which its orders, fills or the wallet show
+            with suppress(InputError):
+                orders = self._session.close_position(symbol).orders
+                made = [_outcome(one, repeated=False) for one in orders if one.results[0].accepted]
         return made
 
     def stop(self, reason: str) -> Any:
@@ -299,7 +305,7 @@ class Tools:
         return {"time": _time(venue.host.now_ms())}
 
     def _id(self, key: str, most: int = 64) -> int:
-        """Return the client id that stands for a key of this account: below 2^52, and above those made of nonces."""
+        """Return the client id that stands for a key of this account: below 2^52, above those that sessions make."""
         if not 1 <= len(key) <= most:
             raise InputError(f"key has {len(key)} characters. Give 1 to 64", field="key", rule="length")
         digest = hashlib.sha256(f"{self._session.account} {key}".encode()).digest()

@@ -34,11 +34,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
 
-from ...errors import InputError, NotSent, ToolkitError
-from ...guards import key_argument, parameter_names, refusal
+from ...errors import InputError, NotSent, RateLimited, ToolkitError
+from ...guards import checked, flags_of, key_argument, parameter_names, refusal
 from ...secrecy import Secret
 from ...suggestions import Suggesting, advised
 from ...tracebacks import trim
+
+EXIT_QUEUE = 0.5
+"""Longest wait of an exit's request behind others of this client, in seconds."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -75,6 +78,12 @@ class Fetch:
     headers: Mapping[str, str | Secret] = field(default_factory=dict, repr=False)
     """Further headers. A token is given as a Secret. Errors then have no traceback frames that hold it."""
     within: float | None = None
+    limited_as: str = ""
+    """Whose limit of requests counts it besides the venue's, such as account and action."""
+    urgent: bool = False
+    """Whether it is part of an exit, which has its own share of requests while the venue asks to wait."""
+    patience: float = float("inf")
+    """Longest wait for its turn in seconds. RateLimited is raised for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +98,14 @@ class Reply:
         Body of the response, decompressed.
     headers : mapping, optional
         Headers, by lower-case names (default: none).
+    wait : float, optional
+        Seconds until a further request of this kind may leave, of an answer that asks to wait (default: None).
     """
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +224,34 @@ class Runtime:
     observe: Callable[[Mapping[str, str], int], None] = lambda headers, sent_ms: None
 
 
+class Turns(Protocol):
+    """When requests may leave. See `rate_limits.VenueGate`."""
+
+    def turn(self, fetch: Fetch) -> Flow[None]:
+        """Wait until a request may leave.
+
+        Parameters
+        ----------
+        fetch : Fetch
+            Request to send.
+        """
+
+    def answered(self, fetch: Fetch, reply: Reply, sent_ms: int, runtime: Runtime) -> Reply:
+        """Take an answer, and return it with the wait that it asks for.
+
+        Parameters
+        ----------
+        fetch : Fetch
+            Request that was sent.
+        reply : Reply
+            Its answer.
+        sent_ms : int
+            When it was sent, in ms on a clock that is never set.
+        runtime : Runtime
+            Clocks and random numbers.
+        """
+
+
 class Driver:
     """Runs flows in the calling thread.
 
@@ -225,6 +265,8 @@ class Driver:
         Function that waits for a number of seconds (default: `time.sleep`).
     settle : callable, optional
         Function that waits for the venue in place of `sleep` (default: `sleep`).
+    gate : Turns, optional
+        When requests may leave (default: at any time).
     """
 
     def __init__(
@@ -233,11 +275,13 @@ class Driver:
         runtime: Runtime | None = None,
         sleep: Callable[[float], None] = time.sleep,
         settle: Callable[[float], None] | None = None,
+        gate: Turns | None = None,
     ) -> None:
         self._send = send
         self._runtime = runtime or Runtime()
         self._sleep = sleep
         self._settle = settle
+        self._gate = gate
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow and return its result. Errors of a request are raised inside the flow, at its `yield`.
@@ -266,9 +310,11 @@ class Driver:
     def _perform(self, request: Request) -> Any:
         match request:
             case Fetch():
+                if self._gate is not None:
+                    self.run(self._gate.turn(request))
                 sent_ms, reply = self._runtime.elapsed(), self._send(request)
                 self._runtime.observe(reply.headers, sent_ms)
-                return reply
+                return reply if self._gate is None else self._gate.answered(request, reply, sent_ms, self._runtime)
             case Sleep():
                 return self._sleep(request.seconds)
             case Settle():
@@ -298,6 +344,8 @@ class AsyncDriver:
         Coroutine function that waits for a number of seconds (default: `asyncio.sleep`).
     settle : callable, optional
         Coroutine function that waits for the venue in place of `sleep` (default: `sleep`).
+    gate : Turns, optional
+        When requests may leave (default: at any time).
     """
 
     def __init__(
@@ -306,11 +354,13 @@ class AsyncDriver:
         runtime: Runtime | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         settle: Callable[[float], Awaitable[None]] | None = None,
+        gate: Turns | None = None,
     ) -> None:
         self._send = send
         self._runtime = runtime or Runtime()
         self._sleep = sleep
         self._settle = settle
+        self._gate = gate
 
     async def run(self, flow: Flow[T]) -> T:
         """Run a flow and return its result. Errors and cancellation are raised inside the flow, at its `yield`.
@@ -338,9 +388,11 @@ class AsyncDriver:
     async def _perform(self, request: Request) -> Any:
         match request:
             case Fetch():
+                if self._gate is not None:
+                    await self.run(self._gate.turn(request))
                 sent_ms, reply = self._runtime.elapsed(), await self._send(request)
                 self._runtime.observe(reply.headers, sent_ms)
-                return reply
+                return reply if self._gate is None else self._gate.answered(request, reply, sent_ms, self._runtime)
             case Sleep():
                 return await self._sleep(request.seconds)
             case Settle():
@@ -403,6 +455,10 @@ def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Conca
     return call
 
 
+def _as_exit(generator: Callable[..., Flow[T]]) -> Callable[..., Flow[T]]:
+    return lambda *args, **keywords: urgently(generator(*args, **keywords))
+
+
 TYPE_CHECKING = False
 """True for type checkers. Jedi, which completes names in notebooks, sees False."""
 
@@ -429,6 +485,7 @@ if TYPE_CHECKING:
 
     def flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
     def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
+    def exit_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> FlowMethod[P, T]: ...
 
 else:
     # Without annotations Jedi follows the calls. It then shows a method as its callers see it: without `self`, and with
@@ -482,6 +539,16 @@ else:
         """
         return FlowMethod(generator, bounded)
 
+    def exit_flow(generator):
+        """Decorate a method that cancels or closes. Its call is bounded, and never waits behind other requests.
+
+        Parameters
+        ----------
+        generator : callable
+            The method, a generator function.
+        """
+        return FlowMethod(generator, lambda written: bounded(functools.wraps(written)(_as_exit(written))))
+
 
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:
     """Replace every `@flow` of a class by a real function, so that help() and completion show its signature."""
@@ -496,7 +563,7 @@ def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[.
 
 
 def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
-    names = parameter_names(generator)
+    names, flags = parameter_names(generator), flags_of(generator)
 
     @functools.wraps(generator)
     def call(self: Synchronous, *args: object, **keywords: object) -> T:
@@ -504,6 +571,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
             if name := key_argument(names, args, keywords):
                 del args, keywords  # a traceback that shows local variables must not show the key
                 raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
+            args = checked(generator.__name__, flags, names, args, keywords)
             try:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
@@ -518,7 +586,7 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
 
 
 def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
-    names = parameter_names(generator)
+    names, flags = parameter_names(generator), flags_of(generator)
 
     @functools.wraps(generator)
     async def call(self: Asynchronous, *args: object, **keywords: object) -> T:
@@ -526,6 +594,7 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
             if name := key_argument(names, args, keywords):
                 del args, keywords
                 raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
+            args = checked(generator.__name__, flags, names, args, keywords)
             try:
                 made = generator(self, *args, **keywords)
             except TypeError as error:
@@ -585,7 +654,78 @@ def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     return results
 
 
-def within(flow: Flow[T], seconds: float) -> Flow[T]:
+def _relayed(flow: Flow[T], change: Callable[[Request], Request]) -> Flow[T]:
+    """Run a flow with changed requests. What `change` raises, it raises inside the flow."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = yield change(request)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
+
+
+def urgently(flow: Flow[T]) -> Flow[T]:
+    """Run a flow whose requests are part of an exit: queries of other calls never hold them up.
+
+    Parameters
+    ----------
+    flow : flow
+        Generator that yields requests.
+    """
+
+    def change(request: Request) -> Request:
+        match request:
+            case Fetch():
+                return replace(request, urgent=True)
+            case Sleep(queued=True):
+                return replace(request, seconds=min(request.seconds, EXIT_QUEUE))
+            case Gather():
+                return Gather(tuple(urgently(each) for each in request.flows))
+        return request
+
+    return _relayed(flow, change)
+
+
+def hastily(flow: Flow[T], seconds: float) -> Flow[T]:
+    """Run a flow that sends an order which is priced by the moment: it waits no longer than that to send it.
+
+    RateLimited is raised inside it in place of a longer wait. What follows the first POST is not bounded here.
+
+    Parameters
+    ----------
+    flow : flow
+        Generator that yields requests.
+    seconds : float
+        Longest wait for the venue or for this client's own turn, in seconds.
+    """
+    waited, posted = 0.0, False
+
+    def change(request: Request) -> Request:
+        nonlocal waited, posted
+        if isinstance(request, Sleep) and not posted:
+            waited += request.seconds
+            if waited > seconds:
+                said = f"the order was not sent: it would wait {waited:.1f} s, and its price is of this moment"
+                raise RateLimited(said, retry_after=request.seconds, sent=False)
+        elif isinstance(request, Fetch) and not posted:
+            posted = request.method == "POST"
+            return replace(request, patience=min(request.patience, seconds - waited))
+        return request
+
+    return _relayed(flow, change)
+
+
+def within(flow: Flow[T], seconds: float, confirm: float | None = None) -> Flow[T]:
     """Run a flow in bounded time. After that it sends nothing more and waits no longer.
 
     Further requests raise NotSent inside it, so that it ends as if the network were gone. The time in which a person
@@ -597,6 +737,8 @@ def within(flow: Flow[T], seconds: float) -> Flow[T]:
         Generator that yields requests.
     seconds : float
         Longest time of its requests in total, in seconds.
+    confirm : float, optional
+        Longest time after the answer to a signed request, in seconds (default: none of its own).
     """
     spent_ms, since_ms = 0, None
     try:
@@ -610,6 +752,8 @@ def within(flow: Flow[T], seconds: float) -> Flow[T]:
                     answer = yield _cut(request, seconds - spent_ms / 1000)
                     ended_ms: int = yield Elapsed()
                     spent_ms, since_ms = spent_ms + (0 if since_ms is None else ended_ms - began_ms), None
+                    if confirm is not None and isinstance(request, Fetch) and request.method == "POST":
+                        seconds = min(seconds, spent_ms / 1000 + confirm)
                 else:
                     answer = yield request
             except GeneratorExit:

@@ -1,8 +1,9 @@
 """Nonces: unique and increasing for a key, across threads and across processes that share it. And where state is kept.
 
 The last nonce of an address is stored in a small file, under a lock that works on Linux, macOS and Windows. The file
-name contains the address, never key material. The time is an argument: a nonce is the time, or one more than the last
-nonce. Without a directory the last nonce is kept in memory, which is enough for a single process.
+name contains the address, never key material. Each environment has its own files. The time is an argument: a nonce is
+the time, or one more than the last nonce. It is never more than an hour ahead of the venue's time. Without a directory
+the last nonce is kept in memory, which is enough for a single process.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from ...environments import MAINNET, TESTNET, Environment
 from ...errors import InputError, NotSent, warn
 from ...protocol.fields import INT64_MAX
 from ...protocol.hexbytes import is_address
@@ -24,17 +28,37 @@ from ...protocol.hexbytes import is_address
 _sources_of_venues: weakref.WeakKeyDictionary[Any, dict[str, NonceSource]] = weakref.WeakKeyDictionary()
 
 
+LEAD_MS = 3_600_000
+"""How far a nonce may be ahead of the venue's time: what a venue whose time stands still takes at one instant, and
+more. A later number is left from a clock that was wrong, or from another venue at the same address."""
+
+
+SPREAD_MS = 500
+"""How far a nonce may be ahead of the time, at random. Else two programs with one key would take the same nonces one
+after the other: in the same millisecond, and always where a venue's time stands still."""
+
+
 class NonceSources:
     """Nonce sources by address: shared by the sessions on an in-process venue, else by all processes of the user.
 
+    Each environment has its own folder, and so has each address of a local venue.
+
     Parameters
     ----------
+    environment : Environment
+        Environment whose venue they are for.
     venue : object or None
         Venue in this process, None for any other.
+    used : callable, optional
+        Function that returns the largest nonce that the venue has seen of an address, -1 for none. It must not keep
+        the venue alive (default: none is known).
     """
 
-    def __init__(self, venue: object | None) -> None:
-        self._directory = None if venue is not None else state_directory() / "nonces"
+    def __init__(
+        self, environment: Environment, venue: object | None, used: Callable[[str], int] = lambda address: -1
+    ) -> None:
+        self._used = used
+        self._directory = None if venue is not None else state_directory() / "nonces" / place_of(environment)
         self._sources = {} if venue is None else _sources_of_venues.setdefault(venue, {})
         # Two threads that ask for an address simultaneously must get the same source.
         self._lock = threading.RLock()
@@ -60,7 +84,22 @@ class NonceSources:
                 self._directory = None
             else:
                 return source
-        return NonceSource(address)
+        # Clients that are served, and an earlier process with the same venue, have used nonces of the same key.
+        return NonceSource(address, used=lambda: self._used(address.lower()))
+
+
+def place_of(environment: Environment) -> str:
+    """Return the name of an environment in the names of files: that of a preset, else with its address.
+
+    Parameters
+    ----------
+    environment : Environment
+        Environment whose state is kept in files.
+    """
+    # Venues that are served elsewhere than at the preset's address have files of their own.
+    preset = environment.base_url in (MAINNET.base_url, TESTNET.base_url)
+    place = environment.name if preset else f"{environment.name}-{urlsplit(environment.base_url).netloc}"
+    return re.sub(r"[^A-Za-z0-9.-]", "-", place)
 
 
 def state_directory() -> Path:
@@ -135,28 +174,33 @@ class _Shared:
         self.mutex = threading.Lock()
         self.handle: int | None = None
 
-    def advance(self, now_ms: int) -> int:
-        """Return the next nonce.
-
-        Parameters
-        ----------
-        now_ms : int
-            The present in Unix ms.
-        """
+    def advance(self, now_ms: int, step: int, known: bool, used: int, chance: float) -> int:
+        """Return the next nonce. See `NonceSource.next`; `used` is the largest that the venue has seen."""
         with self.mutex:
             if self.path is None:
-                # After a clock that was set back, time alone would repeat a nonce.
-                self.last = max(now_ms, self.last + 1)
+                self.last = _next(now_ms, (self.last, used), step, known)
                 return self.last
+            now_ms += int(chance * SPREAD_MS)
             handle = self._open()
             # The mutex excludes threads, the lock excludes processes: a POSIX lock doesn't exclude its own process.
             _lock(handle)
             try:
                 # What this process knows counts as well: the file may have been deleted or restored meanwhile.
-                self.last = max(now_ms, self.last + 1, _read(handle) + 1)
+                self.last = _next(now_ms, (self.last, _read(handle)), step, known)
                 _write(handle, self.last)
             finally:
                 _unlock(handle)
+            return self.last
+
+    def look(self) -> int:
+        """Return the last nonce, -1 for none."""
+        with self.mutex:
+            return self.last if self.path is None else max(self.last, _read(self._open()))
+
+    def unkept(self, now_ms: int) -> int:
+        """Return the next nonce by what this process knows alone."""
+        with self.mutex:
+            self.last = max(now_ms, self.last + 1)
             return self.last
 
     def _open(self) -> int:
@@ -175,6 +219,13 @@ class _Shared:
         with self.mutex:
             if self.path is not None:
                 self._open()
+
+
+def _next(now_ms: int, given: Iterable[int], step: int, known: bool) -> int:
+    """Return the nonce after those that were given out."""
+    # After a clock that was set back, time alone would repeat a nonce. What is too far ahead was never near this time.
+    near = (last for last in given if not known or last < now_ms + LEAD_MS)
+    return max(now_ms, max(near, default=-1) + 1) + step
 
 
 def _read(handle: int) -> int:
@@ -218,6 +269,8 @@ class NonceSource:
         Address of the key that signs.
     directory : str or PathLike, optional
         Folder of the sequence, which all processes that use it share (default: this object has its own sequence).
+    used : callable, optional
+        Function that returns the largest nonce that the venue has seen of the address (default: none is known).
 
     Examples
     --------
@@ -226,20 +279,43 @@ class NonceSource:
     (1767225600000, 1767225600001, 1767225600002)
     """
 
-    def __init__(self, address: str, directory: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        directory: str | os.PathLike[str] | None = None,
+        used: Callable[[], int] = lambda: -1,
+    ) -> None:
         if not is_address(address):
             said = "a nonce source needs an address (0x and 40 hex digits), never a key"
             raise InputError(said, field="address", rule="an address")
         self.address = address.lower()
+        self._used = used
         self._shared = _Shared(None) if directory is None else _shared(Path(directory) / f"nonce-{self.address}")
 
-    def next(self, now_ms: int) -> int:
-        """Return the next nonce: the present time, or one more than the last.
+    @property
+    def is_kept(self) -> bool:
+        """True for a sequence in a file, beside which another machine or folder may have one of the same key."""
+        return self._shared.path is not None
+
+    def next(
+        self, now_ms: int, step: int = 0, *, known: bool = False, must_keep: bool = True, chance: float = 0.0
+    ) -> int:
+        """Return the next nonce: the present time and up to half a second, or one more than the last.
 
         Parameters
         ----------
         now_ms : int
             The present in Unix ms.
+        step : int, optional
+            Number of nonces to leave out, which another program of the same key may have used (default: 0).
+        known : bool, optional
+            Whether the time is the venue's. A last nonce that is an hour ahead of it is then ignored: it is left from
+            a wrong clock (default: False).
+        must_keep : bool, optional
+            False for a request that only leaves: it goes on where the file can't be written. Given out twice, a nonce
+            is refused by the venue (default: True).
+        chance : float, optional
+            Random number, 0 <= x < 1, for a sequence that is kept in a file (default: 0.0).
 
         Raises
         ------
@@ -252,12 +328,32 @@ class NonceSource:
             said = f"now_ms must be Unix milliseconds, a whole number of 0 or more, got {now_ms!r}"
             raise InputError(said, field="now_ms", rule="64-bit whole number", value=now_ms)
         try:
-            return self._shared.advance(now_ms)
+            return self._shared.advance(now_ms, step, known, self._used(), chance)
         except OSError as error:
+            if not must_keep:
+                return self._shared.unkept(now_ms)
             raise NotSent(
                 f"the nonce can't be kept in {self._shared.path}: {error.strerror or error}. Nothing was signed or"
                 " sent. Make room there, or set TOOLKIT_STATE to a folder that can be written"
             ) from error
+
+    @property
+    def last(self) -> int:
+        """The last nonce, Unix ms. -1 before the first one."""
+        try:
+            return self._shared.look()
+        except OSError:  # the next nonce says so
+            return -1
+
+    def would_jump(self, now_ms: int) -> bool:
+        """Return whether the next nonce is far above the last one that is kept, so that it needs the venue's time.
+
+        Parameters
+        ----------
+        now_ms : int
+            The present in Unix ms, of a clock that may be wrong.
+        """
+        return self._shared.path is not None and now_ms > self.last + LEAD_MS
 
     def prepare(self) -> None:
         """Open the file.

@@ -7,37 +7,44 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import queue
+import re
 import ssl
 import threading
 import time
-import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...errors import (
+    LIMITED_STATUSES,
     BadAnswer,
     Disconnected,
     ExchangeError,
     HttpStatus,
+    InputError,
     NotSent,
     NotServed,
     RateLimited,
     TimedOut,
+    ToolkitError,
     TransportError,
     exchange_error,
 )
+from ...numerals import printable
 from ...protocol import jsontext
 from ...protocol.reads.endpoint import rows_of_query
 from ...secrecy import Secret
 from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
 from .read_budget import BUDGET, ReadBudget
-from .wire import DEADLINE, guard
+from .route import CERT_DIR, CERT_FILE, Route, is_loopback
+from .wire import DEPARTURE, Departure, abandon, guard
 
 if TYPE_CHECKING:
     import httpx
@@ -56,6 +63,8 @@ TOTAL = 2.0
 COUNTED_ROWS = 5_000
 NOT_FOUND = 404
 """HTTP status of a path that a venue does not have."""
+UNAVAILABLE = 503
+"""HTTP status of a server that can't answer now. With Retry-After it asks to wait, as 429 does."""
 _CODE_LIMIT = 1 << 63
 """Codes are signed 64-bit numbers. A body with a larger one is not a venue's envelope."""
 
@@ -76,7 +85,9 @@ class Retry:
     cap : float, optional
         Longest bound of a wait, in seconds (default: 5).
     longest : float, optional
-        Longest wait that a header can demand, in seconds (default: 30).
+        Longest wait for the venue that a call sits out, in seconds (default: 30). A longer one raises RateLimited.
+    moment : float, optional
+        The same for an order that is priced by the moment: at market, IOC or FOK (default: 2).
     total : float, optional
         Seconds after the first attempt in which others begin (default: 60). No call that trades takes longer than twice
         that, with all that it asks.
@@ -88,6 +99,7 @@ class Retry:
     base: float = 0.2
     cap: float = 5.0
     longest: float = 30.0
+    moment: float = 2.0
     total: float = 60.0
     reads: ReadBudget = BUDGET
 
@@ -118,7 +130,6 @@ class Retry:
             Seconds that the venue demands (default: None, it demands none).
         """
         if retry_after is not None:
-            # A header may name an hour, or be hostile: a call must not hang for that long.
             return min(self.longest, retry_after)
         # Full jitter: clients that failed together must not come back together.
         return random_float * min(self.cap, self.base * float(2**attempt))
@@ -162,15 +173,16 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
 
     Raises
     ------
+    RateLimited
+        For a status without an envelope that asks to wait.
     HttpStatus
-        For an error status without an envelope.
+        For another error status without an envelope.
     BadAnswer
         For any other shape. Also where status and code contradict each other: the answer may be another request's. And
         where the envelope has a key twice: which of the values counts would be a guess.
     """
     try:
         decoded = jsontext.decode(reply.body)
-        jsontext.refuse_repeated(reply.body)
     except jsontext.RepeatedKey as error:
         said = reply.body[:500].decode("utf-8", "replace")
         raise BadAnswer(f"{what}: {error}", status=reply.status, body=said) from None
@@ -184,9 +196,13 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
             if code == 0 and not 200 <= reply.status < 300:
                 contradiction = f"{what}: HTTP {reply.status} with code 0 contradicts itself"
                 raise BadAnswer(contradiction, status=reply.status, body=reply.body[:500].decode("utf-8", "replace"))
-            return Envelope(code, message if isinstance(message, str) else str(message), decoded.get("data"), reply)
+            return Envelope(code, printable(str(message)), decoded.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
     # A load balancer or proxy answered, so the venue has said nothing of the request.
+    wait = reply.wait if reply.wait is not None else retry_after(reply.headers)
+    if asks_to_wait(reply.status, wait):
+        said = f"HTTP {reply.status} without the venue's envelope: too many requests"
+        raise RateLimited(said, action=what, http_status=reply.status, retry_after=wait)
     if not 200 <= reply.status < 300:
         raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
     start = reply.body.lstrip()[:1]
@@ -206,20 +222,41 @@ def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float 
     headers : mapping
         Headers of the answer, by lower-case names.
     now_ms : int, optional
-        The present in Unix ms, for dates (default: this machine's).
+        The present in Unix ms, for a date in an answer without the server's own time (default: not known).
     """
     value = headers.get("retry-after")
     if not value:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
+        return max(0.0, seconds) if seconds < float("inf") else None
     except ValueError:
         pass
+    # Both times are then of one clock. This machine's may be wrong.
+    now_ms = _header_ms(headers.get("date")) or now_ms
+    when_ms = _header_ms(value)
+    return max(0.0, (when_ms - now_ms) / 1000) if when_ms is not None and now_ms is not None else None
+
+
+def _header_ms(date: str | None) -> int | None:
+    """Return the Unix ms of an HTTP date, None for a text that is none."""
     try:
-        when = parsedate_to_datetime(value).timestamp()
+        return None if date is None else int(parsedate_to_datetime(date).timestamp()) * 1000
     except (ValueError, OverflowError):
         return None
-    return max(0.0, when - now_ms / 1000) if now_ms is not None else None
+
+
+def asks_to_wait(status: int, demanded: float | None) -> bool:
+    """Return whether an HTTP status asks to wait: 429, 418, or 503 with Retry-After.
+
+    Parameters
+    ----------
+    status : int
+        Status of the answer.
+    demanded : float or None
+        Seconds that its Retry-After demands, None without one.
+    """
+    return status in LIMITED_STATUSES or (status == UNAVAILABLE and demanded is not None)
 
 
 def venue_time(headers: Mapping[str, str]) -> int | None:
@@ -234,13 +271,7 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
     # isdigit alone accepts "²"; 18 digits always fit 64 bits.
     if time_ms.isascii() and time_ms.isdigit() and len(time_ms) < 19:
         return int(time_ms)
-    date = headers.get("date")
-    if date is None:
-        return None
-    try:
-        return int(parsedate_to_datetime(date).timestamp()) * 1000
-    except (ValueError, OverflowError):
-        return None
+    return _header_ms(headers.get("date"))
 
 
 def describe_clock_skew(skew_ms: int) -> str:
@@ -288,10 +319,10 @@ def worth_retrying(error: BaseException) -> bool:
         Error of the read.
     """
     if isinstance(error, HttpStatus):
-        return error.status == 429 or error.status >= 500
+        return error.status >= 500
     # Any other refusal is the venue's verdict on the request, which would be the same again.
     if isinstance(error, ExchangeError):
-        return isinstance(error, RateLimited) or error.http_status >= 500
+        return (isinstance(error, RateLimited) and error.sent) or error.http_status >= 500
     return isinstance(error, TransportError)
 
 
@@ -317,6 +348,7 @@ def read(
         Without a usable response.
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
+    fetch = replace(fetch, patience=min(fetch.patience, retry.longest))
     attempt = 0
     began_ms: int = yield Elapsed()
     while True:
@@ -324,7 +356,7 @@ def read(
         demanded: float | None = None
         try:
             reply: Reply = yield fetch
-            demanded = retry_after(reply.headers)
+            demanded = reply.wait if reply.wait is not None else retry_after(reply.headers)
             envelope = opener(reply, what)
             if envelope.code == 0:
                 check_rows(fetch, reply.body)
@@ -333,34 +365,25 @@ def read(
             if reply.status == NOT_FOUND:
                 said = f"{what} is not served by this venue"
                 raise NotServed(said, code=envelope.code, data=data, action=what, http_status=reply.status)
-            raise exchange_error(envelope.code, envelope.message, data=data, action=what, http_status=reply.status)
+            raise exchange_error(
+                envelope.code, envelope.message, data=data, action=what, http_status=reply.status, retry_after=demanded
+            )
         except (TransportError, ExchangeError) as error:
             attempt += 1
+            # Longer than a call should hang. The gate keeps the wait for every later call.
+            if demanded is not None and demanded > retry.longest:
+                raise
             if retry.is_over(attempt, began_ms, (yield Elapsed())) or not worth_retrying(error):
                 raise
         random_float: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, random_float, demanded))
 
 
-def is_loopback(url: str) -> bool:
-    """Return whether a URL names this machine. Proxies are not used for it.
-
-    Parameters
-    ----------
-    url : str
-        Address of a venue.
-    """
-    try:
-        return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
-    except ValueError:
-        return False
-
-
 class _Http:
     """Base of the synchronous and the asynchronous transport: clients of the transport's library, options, bounds.
 
-    `transport` is any transport of httpx or httpx2 (a mock, a proxy's). None is the network, with the
-    proxies of the environment variables (except to this machine). Nothing is opened before the first request.
+    `transport` is any transport of httpx or httpx2 (a mock, a proxy's). None is the network, by the `Route` that the
+    environment variables name. Nothing is opened before the first request.
     """
 
     def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
@@ -368,30 +391,70 @@ class _Http:
         self._transport: Any = transport
         self._timeout = timeout
         # By event loop: a client's connections belong to the loop that opened them, and go with it.
-        self._clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._clients: dict[Any, Any] = {}
+        self._route: Route | None = None
         self._lock = threading.RLock()
+
+    def route(self) -> Route | None:
+        """Return the way to the venue, None with a transport that was passed in. A wrong one is looked up again.
+
+        Raises
+        ------
+        NotSent
+            For a proxy or certificates that can't be used. The message names the variable and the remedy.
+        """
+        if self._transport is None and self._route is None:
+            found = Route.to(self.base_url)
+            found.certificates  # noqa: B018  (a cached property, which raises for files that can't be read)
+            self._route = found
+        return self._route
+
+    def check_ready(self, plain_http: bool) -> None:
+        """Check that a signed request may and can leave. Nothing is opened.
+
+        Parameters
+        ----------
+        plain_http : bool
+            Whether it may go to another machine without encryption.
+
+        Raises
+        ------
+        NotSent
+            For a proxy or certificates that can't be used.
+        InputError
+            For an address without encryption.
+        """
+        check_encrypted(self.base_url, plain_http)
+        self.route()
 
     def _client(self, kind: str, owner: object) -> Any:
         """Return the owner's client, of the library that the transport belongs to: each takes its own transports."""
         with self._lock:
             if owner not in self._clients:
                 # Of a transport that is derived from neither library, it is httpx.
-                library = next(iter(_names(type(self._transport)).values()), LIBRARIES[0])
-                self._clients[owner] = client = getattr(importlib.import_module(library), kind)(
+                library = importlib.import_module(next(iter(_names(type(self._transport)).values()), LIBRARIES[0]))
+                if (route := self.route()) is None:
+                    noting = _handed_over if kind == "Client" else _handed_over_awaited
+                    unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # else httpx loads the roots, which takes 20 ms
+                    options = {"transport": self._transport, "verify": unused, "event_hooks": {"request": [noting]}}
+                else:
+                    options = {"verify": route.certificates, "proxy": None}
+                    if route.proxy is not None:
+                        # A proxy that is reached without encryption may have no context.
+                        secure = route.certificates if route.proxy.startswith("https:") else None
+                        options["proxy"] = library.Proxy(route.proxy, ssl_context=secure)
+                self._clients[owner] = client = getattr(library, kind)(
                     base_url=self.base_url,
                     timeout=self._timeout,
-                    transport=self._transport,
-                    trust_env=not is_loopback(self.base_url),
-                    verify=self._verify(),
+                    # The route has read the variables, with errors that name them.
+                    trust_env=False,
+                    # A cookie would make a request depend on earlier ones.
+                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                     headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
+                    **options,
                 )
                 guard(client)
             return self._clients[owner]
-
-    def _verify(self) -> ssl.SSLContext | bool:
-        """Return how to verify certificates. Loading the roots takes 20 ms, and http:// on this machine needs none."""
-        bare = is_loopback(self.base_url) and urlsplit(self.base_url).scheme == "http"
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if bare else True
 
     def _closable(self, owner: object) -> Any:
         """Forget the owner's client and return it, or None: closing it would close a transport that was passed in."""
@@ -399,7 +462,39 @@ class _Http:
         return client if self._transport is None else None
 
     def _attempt(self, fetch: Fetch) -> _Attempt:
-        return _Attempt(fetch, self.base_url, self._timeout)
+        self.route()  # finds the proxy before the request, so that a failure can name it
+        return _Attempt(fetch, self.base_url, self._timeout, lambda: self._route)
+
+
+def _handed_over(_: object) -> None:
+    """Note that a transport that was passed in takes the request: it may send a byte from now on."""
+    DEPARTURE.get().leave()
+
+
+async def _handed_over_awaited(_: object) -> None:
+    DEPARTURE.get().leave()
+
+
+def check_encrypted(base_url: str, plain_http: bool) -> None:
+    """Check that signed requests and tokens go to another machine with encryption only.
+
+    Parameters
+    ----------
+    base_url : str
+        Address of the venue.
+    plain_http : bool
+        Whether that is allowed without.
+
+    Raises
+    ------
+    InputError
+        For an address without encryption.
+    """
+    if plain_http or urlsplit(base_url).scheme != "http" or is_loopback(base_url):
+        return
+    said = f"base_url {base_url} is plain http: others on the way could read, hold back and repeat what is signed"
+    advice = "Nothing was signed or sent. Give an https:// address, or allow it with connect(…, plain_http=True)"
+    raise InputError(f"{said}. {advice}", field="plain_http", rule="https", value=base_url)
 
 
 class HttpTransport(_Http):
@@ -441,7 +536,7 @@ class HttpTransport(_Http):
         if self._transport is not None:
             return self._send(attempt)
         # Looking up a name can't be ended from outside, so a thread does it. Each step of its connection ends at the
-        # deadline, and it does too.
+        # deadline, and it does too. What has not left by then is held back.
         answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
         def perform() -> None:
@@ -454,7 +549,6 @@ class HttpTransport(_Http):
         threading.Thread(target=perform, name="toolkit-request", daemon=True).start()
         try:
             answer = answers.get(timeout=attempt.seconds)
-        # Nothing is said of whether it arrived: the thread may still be sending.
         except queue.Empty:
             raise attempt.too_slow() from None
         if isinstance(answer, BaseException):
@@ -462,13 +556,12 @@ class HttpTransport(_Http):
         return answer
 
     def _send(self, attempt: _Attempt) -> Reply:
-        # A context variable, because httpx makes the streams that must end at the deadline.
-        DEADLINE.set(attempt.deadline)
+        DEPARTURE.set(attempt.departure)
         with attempt.mapped_errors(), self._client("Client", self).stream(**attempt.arguments) as response:
             if attempt.begin(response):
                 for chunk in response.iter_raw():
                     attempt.add(chunk)
-        return attempt.reply(response)
+        return attempt.reply()
 
     def close(self) -> None:
         """Close the connections. The next request opens new ones."""
@@ -489,6 +582,11 @@ class AsyncHttpTransport(_Http):
         Seconds without an answer after which a request has failed (default: 10).
     """
 
+    def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
+        super().__init__(base_url, transport, timeout)
+        self._endings: dict[asyncio.AbstractEventLoop, AsyncGenerator[None]] = {}
+        """What closes a loop's client. Collected as garbage it would do so too early."""
+
     async def send(self, fetch: Fetch) -> Reply:
         """As HttpTransport.send, with the same bounds.
 
@@ -498,26 +596,56 @@ class AsyncHttpTransport(_Http):
             Request to send.
         """
         attempt = self._attempt(fetch)
+        DEPARTURE.set(attempt.departure)
+        if "extensions" in attempt.arguments:
+            attempt.arguments["extensions"] = {"trace": attempt.note_awaited}
         try:
             with attempt.mapped_errors():
                 async with asyncio.timeout(attempt.seconds):
-                    client = self._client("AsyncClient", asyncio.get_running_loop())
+                    client = await self._of_loop(asyncio.get_running_loop())
                     async with client.stream(**attempt.arguments) as response:
                         if attempt.begin(response):
                             async for chunk in response.aiter_raw():
                                 attempt.add(chunk)
         except TimeoutError:
             raise attempt.too_slow() from None
-        return attempt.reply(response)
+        return attempt.reply()
+
+    async def _of_loop(self, loop: asyncio.AbstractEventLoop) -> Any:
+        """Return the running loop's client. It is closed with its loop, as nothing can close it later."""
+        self._forget_ended()
+        if loop not in self._clients:
+            client = self._client("AsyncClient", loop)
+            self._endings[loop] = ending = self._until_shutdown(loop)
+            await anext(ending)
+            return client
+        return self._clients[loop]
+
+    def _forget_ended(self) -> None:
+        """Shut the connections of loops that ended without `shutdown_asyncgens`, which asyncio.run calls."""
+        with self._lock:
+            for ended in [each for each in self._clients if each.is_closed()]:
+                abandon(self._closable(ended))
+                self._endings.pop(ended, None)
+
+    async def _until_shutdown(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
+        """Close the loop's client when the loop shuts its asynchronous generators down, of which this is one."""
+        try:
+            yield
+        finally:
+            if (client := self._closable(loop)) is not None:
+                await client.aclose()
 
     async def close(self) -> None:
-        """Close the running loop's connections. The next request opens new ones."""
-        if (client := self._closable(asyncio.get_running_loop())) is not None:
-            await client.aclose()
+        """Close the connections of the running loop and of ended ones. The next request opens new ones."""
+        self._forget_ended()
+        if (ending := self._endings.pop(asyncio.get_running_loop(), None)) is not None:
+            await ending.aclose()
 
 
 LIBRARIES = ("httpx", "httpx2")
 """httpx, on which the toolkit depends, and its successor. Their transports and errors have the same names."""
+UNTRUSTED = ". A proxy that decrypts traffic needs its certificate in a PEM file that SSL_CERT_FILE names"
 _NOT_SENT = {
     "ConnectError",
     "ConnectTimeout",
@@ -530,6 +658,21 @@ _NOT_SENT = {
 """Errors that are raised before the first byte of the request is written."""
 
 
+def _untrusted(route: Route | None) -> str:
+    """Return the remedy for a certificate that is not trusted, by the variable that is set."""
+    name, path = route.trusted if route is not None and route.trusted else (CERT_FILE, "")
+    if name != CERT_DIR:
+        return UNTRUSTED
+    found: list[str] = []
+    with suppress(OSError):
+        found = os.listdir(path)
+    if any(re.fullmatch(r"[0-9a-f]{8}\.\d+", each) for each in found):
+        return f"{UNTRUSTED}, or in {path}, which {CERT_DIR} names: run `openssl rehash {path}` after that"
+    why = "has no file" if not found else "has no file that is named by the hash of its certificate"
+    remedy = f"Put the PEM file there and run `openssl rehash {path}`, or name it in {CERT_FILE} and unset {CERT_DIR}"
+    return f". {CERT_DIR} is {path}, which {why}. {remedy}"
+
+
 def _names(kind: type) -> dict[str, str]:
     """Return the classes of httpx or httpx2 that a class is made of: name → library."""
     found = {base.__name__: base.__module__.partition(".")[0] for base in kind.__mro__}
@@ -539,8 +682,9 @@ def _names(kind: type) -> dict[str, str]:
 class _Attempt:
     """One request: its arguments, its bounds of time and size, its errors, and the body of its answer, decompressed."""
 
-    def __init__(self, fetch: Fetch, base_url: str, timeout: float) -> None:
+    def __init__(self, fetch: Fetch, base_url: str, timeout: float, route: Callable[[], Route | None]) -> None:
         self._what, self._base_url = f"{fetch.method} {fetch.path}", base_url
+        self._route = route
         seconds = TOTAL * (fetch.timeout or timeout)
         self.seconds = seconds if fetch.within is None else min(seconds, fetch.within)
         self.arguments: dict[str, Any] = {"method": fetch.method, "url": fetch.path}
@@ -553,14 +697,20 @@ class _Attempt:
             self.arguments["content"] = fetch.body
         if fetch.timeout is not None or fetch.within is not None:
             self.arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
-        self.deadline = time.monotonic() + self.seconds
+        self.departure = Departure(time.monotonic() + self.seconds)
         of_venue = fetch.path.startswith(("/info/", EXCHANGE_PATH))
         self._longest = (
             min(MAX_BODY, PAGE_BODY + ROW_BODY * (rows_of_query(fetch.query) or 0)) if of_venue else MAX_BODY
         )
         self._body = bytearray()
         self._inflate: Any = None
-        self._status = 0
+        self._status, self._headers = 0, dict[str, str]()
+        self._head: tuple[int, list[tuple[bytes, bytes]]] | None = None
+        """Status and headers of the last answer. The libraries drop those of a proxy's."""
+        self._refusal: Reply | None = None
+        """Answer of a proxy that asks to wait."""
+        if (taken := route()) is not None and taken.proxy is not None:
+            self.arguments["extensions"] = {"trace": self.note}
 
     @contextmanager
     def mapped_errors(self) -> Iterator[None]:
@@ -572,22 +722,63 @@ class _Attempt:
             yield
             return
         except TimeoutError:
-            raised: TransportError = self.too_slow()
+            raised = self.too_slow()
         except Exception as error:
+            if "ProxyError" in _names(type(error)) and self._head is not None:
+                status, pairs = self._head
+                headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
+                if asks_to_wait(status, retry_after(headers)):
+                    self._refusal = Reply(status, b"", headers)
+                    return
             raised = self._mapped(error)
             raised.__cause__ = error
             if self._secret:  # the frames of the request have it
                 error.__traceback__ = error.__cause__ = error.__context__ = None
         raise raised
 
+    def note(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Note the head of an answer, that of a proxy to a request for a tunnel too.
+
+        Parameters
+        ----------
+        event : str
+            Name of what happened, as in httpcore.
+        facts : mapping
+            What is known of it.
+        """
+        if event.endswith("receive_response_headers.complete"):
+            _, status, _, headers, *_ = facts["return_value"]
+            self._head = status, headers
+
+    async def note_awaited(self, event: str, facts: Mapping[str, Any]) -> None:
+        """As `note`.
+
+        Parameters
+        ----------
+        event : str
+            Name of what happened, as in httpcore.
+        facts : mapping
+            What is known of it.
+        """
+        self.note(event, facts)
+
+    def _not_sent(self, why: str) -> NotSent:
+        route = self._route()
+        way = "" if route is None or route.proxy is None else f" {route.described}"
+        return NotSent(f"{self._what} did not leave for {self._base_url}{way}{why}")
+
     def _mapped(self, error: Exception) -> TransportError:
-        """Return the toolkit's error for one of httpx or httpx2. Raises any other again."""
+        """Return the toolkit's error for one of httpx or httpx2. Raises any other again, unless nothing has left."""
+        if isinstance(error, ToolkitError):
+            raise error
         names = _names(type(error)).keys()
         why = str(error) or type(error).__name__
-        # The order counts: ConnectTimeout is a TimeoutException too, but nothing left.
-        if names & _NOT_SENT:
-            return NotSent(f"{self._what} did not leave for {self._base_url}: {why}")
-        if "TimeoutException" in names and time.monotonic() >= self.deadline:
+        # The order counts: ConnectTimeout is a TimeoutException too, but nothing left. Any failure before the first
+        # byte proves that, an ImportError of the library or a proxy that does not answer too.
+        if names & _NOT_SENT or self.departure.hold():
+            hint = _untrusted(self._route()) if "CERTIFICATE_VERIFY_FAILED" in why else ""
+            return self._not_sent(f": {why}{hint}")
+        if "TimeoutException" in names and time.monotonic() >= self.departure.deadline:
             return self.too_slow()
         if "TimeoutException" in names:
             said = f"no answer from {self._base_url} in time ({why}). Whether it arrived is unknown"
@@ -614,6 +805,7 @@ class _Attempt:
             For a compression that was not asked for.
         """
         self._status = response.status_code
+        self._headers = {name.lower(): value for name, value in response.headers.items()}
         if response.is_stream_consumed:  # a transport in this process may hand over a whole answer
             self.add(response.content)
             return False
@@ -640,7 +832,7 @@ class _Attempt:
         BadAnswer
             For what is too long or broken.
         """
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.departure.deadline:
             raise self.too_slow()
         if self._inflate is not None:
             try:
@@ -652,27 +844,26 @@ class _Attempt:
         if len(self._body) > self._longest:
             raise self._bad(f"is longer than {self._longest >> 20} MiB, the limit for this request")
 
-    def reply(self, response: httpx.Response) -> Reply:
-        """Return the whole answer.
-
-        Parameters
-        ----------
-        response : Response
-            Response of httpx or httpx2, whose body was read.
+    def reply(self) -> Reply:
+        """Return the whole answer, or that of a proxy which asks to wait.
 
         Raises
         ------
         BadAnswer
             Where its end is missing.
         """
+        if self._refusal is not None:
+            return self._refusal
         # Without compression the library itself notices a missing end, by the length or the last chunk.
         if self._inflate is not None and self._body and not self._inflate.eof:
             raise self._bad("is cut off")
-        return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})
+        return Reply(self._status, bytes(self._body), self._headers)
 
     def _bad(self, why: str) -> BadAnswer:
         return BadAnswer(f"{self._what}: the answer of {self._base_url} {why}", status=self._status)
 
-    def too_slow(self) -> TimedOut:
-        """Return the error for an answer that is not whole in time."""
+    def too_slow(self) -> TransportError:
+        """Return the error for an answer that is not whole in time. What has not left by now never will."""
+        if self.departure.hold():
+            return self._not_sent(" in time")
         return TimedOut(f"{self._what}: no whole answer from {self._base_url} in time. Whether it arrived is unknown")

@@ -40,6 +40,7 @@ class VenueClock:
         self._origin: tuple[int, int] | None = None
         """The venue's time at a value of `elapsed`."""
         self._doubted_ms: int | None = None
+        self._exact = False
         self._window = 0, 0, 0.0
         """Venue's time and value of `elapsed` at which a window of the feed began, and the speed in the one before."""
         self.speed = 1.0
@@ -70,6 +71,9 @@ class VenueClock:
             return
         received_ms = self._elapsed()
         exact = headers.get("x-venue-time", "").isdecimal()
+        if self._exact and not exact:
+            return  # the Date of a proxy's page, whose clock may be another than the venue's
+        self._exact = exact
         if exact:
             # Before the time is taken: the margin below is in the venue's time.
             self._set_speed(_speed_of(headers))

@@ -15,7 +15,7 @@ from ...numerals import Span, moment, span_ns, unit_text
 from ...secrecy import Secret
 from ...suggestions import Suggesting, no_attribute
 from .flow import Fetch
-from .transport import HttpTransport, read_envelope
+from .transport import HttpTransport, check_encrypted, read_envelope
 
 CONTROL_PATH = "/control"
 CONTROL_SECONDS = 600.0
@@ -39,13 +39,16 @@ class ServedVenue(Suggesting):
         Transport of the session.
     token : str, Secret or None
         Token of the venue's owner, None without one.
+    plain_http : bool, optional
+        Whether the token may go to another machine without encryption (default: False).
     """
 
     _path = "session.venue"
     _parts = ("control",)
 
-    def __init__(self, transport: HttpTransport, token: str | Secret | None) -> None:
+    def __init__(self, transport: HttpTransport, token: str | Secret | None, plain_http: bool = False) -> None:
         self._http = transport
+        self._plain_http = plain_http
         self._token = Secret(token)
 
     @cached_property
@@ -96,6 +99,7 @@ class ServedVenue(Suggesting):
                 "connect(control_token=…) or set TOOLKIT_CONTROL_TOKEN"
             )
             raise InputError(message, field="control_token", rule="required")
+        check_encrypted(self._http.base_url, self._plain_http)
         headers = {"authorization": Secret(f"Bearer {token.reveal()}")}
         reply = self._http.send(Fetch(method, path, (), body, CONTROL_SECONDS, headers))
         envelope = read_envelope(reply, f"{method} {path}")

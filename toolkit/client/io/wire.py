@@ -1,4 +1,4 @@
-"""The bytes below httpx: a connection with bytes left over is not used again, and a request ends at its deadline.
+"""The bytes below httpx: leftover bytes end a connection, a request ends at its deadline, its first byte is noted.
 
 httpcore uses a connection again after an answer, also where further bytes came after the answer. The next request would
 read these bytes as its own answer. These streams follow the answers with h11, as httpcore does. After such bytes they
@@ -9,20 +9,61 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
-DEADLINE: ContextVar[float] = ContextVar("DEADLINE", default=float("inf"))
-"""When the request of this context must have ended, on the monotonic clock."""
 _REQUESTS = (b"GET ", b"POST ")
+
+
+class Departure:
+    """Whether the first byte of one request has left this machine. Until then it can be held back for certain.
+
+    Parameters
+    ----------
+    deadline : float, optional
+        When the request must have ended, on the monotonic clock (default: never).
+    """
+
+    def __init__(self, deadline: float = float("inf")) -> None:
+        self.deadline = deadline
+        self._lock = threading.Lock()
+        self._left = self._held = False
+
+    def leave(self) -> None:
+        """Note that the next byte leaves.
+
+        Raises
+        ------
+        TimeoutError
+            If the request was held back.
+        """
+        with self._lock:
+            if self._held:
+                raise TimeoutError("the request was held back")
+            self._left = True
+
+    def hold(self) -> bool:
+        """Hold the request back. Return False if it has left already."""
+        # One lock for both: a caller that gave up must know whether the thread that sends can still write.
+        with self._lock:
+            self._held = not self._left
+            return self._held
+
+
+DEPARTURE: ContextVar[Departure] = ContextVar("DEPARTURE")
+"""The departure of the request of this context: httpx makes the streams, so it can't be an argument."""
 
 
 def _left(timeout: float | None) -> float | None:
     """Return what a step may take. Raises TimeoutError after the deadline."""
-    left = min(DEADLINE.get() - time.monotonic(), float("inf") if timeout is None else timeout)
+    departure = DEPARTURE.get(None)
+    deadline = float("inf") if departure is None else departure.deadline
+    left = min(deadline - time.monotonic(), float("inf") if timeout is None else timeout)
     if left <= 0:
         raise TimeoutError("the time of the request is over")
     return None if left == float("inf") else left
@@ -99,10 +140,12 @@ class Stream:
         return True if left_over else self._stream.get_extra_info(info)
 
     def _begin(self, written: bytes) -> None:
-        """Expect an answer if these bytes begin a request, and not one to a proxy."""
+        """Expect an answer if these bytes begin a request, and not one to a proxy. Its first byte leaves now."""
         import h11
 
         if written.startswith(_REQUESTS):
+            if (departure := DEPARTURE.get(None)) is not None:
+                departure.leave()
             self._answer = h11.Connection(h11.CLIENT)
             self._answer.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
             self._answer.send(h11.EndOfMessage())
@@ -174,6 +217,8 @@ class Backend:
     """
 
     def __init__(self, inner: Any, blocking: bool) -> None:
+        self.streams = weakref.WeakSet[AsyncStream]()
+        """The awaited ones that were opened and are not collected."""
         wrapped = self._blocking if blocking else self._awaited
         self.connect_tcp, self.connect_unix_socket = wrapped(inner.connect_tcp), wrapped(inner.connect_unix_socket)
         self.sleep = inner.sleep
@@ -183,7 +228,9 @@ class Backend:
 
     def _awaited(self, connect: Callable[..., Awaitable[Any]]) -> Any:
         async def connected(**given: object) -> AsyncStream:
-            return AsyncStream(await connect(**given))
+            stream = AsyncStream(await connect(**given))
+            self.streams.add(stream)
+            return stream
 
         return connected
 
@@ -203,6 +250,21 @@ def guard(client: object) -> None:
         backend = getattr(pool, "_network_backend", None)
         if backend is not None and not isinstance(backend, Backend):
             pool._network_backend = Backend(backend, blocking=hasattr(transport, "handle_request"))
+
+
+def abandon(client: object) -> None:
+    """Shut the sockets of a client whose event loop has ended. Awaiting its closing is no longer possible.
+
+    Parameters
+    ----------
+    client : object
+        Asynchronous client of httpx or httpx2, None for none.
+    """
+    for transport in _transports([getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()]):
+        backend = getattr(getattr(transport, "_pool", None), "_network_backend", None)
+        for stream in list(backend.streams) if isinstance(backend, Backend) else ():
+            with suppress(OSError, AttributeError):
+                stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
 
 def _transports(given: list[Any], depth: int = 3) -> Iterator[Any]:

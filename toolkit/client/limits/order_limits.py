@@ -18,7 +18,7 @@ from decimal import Decimal
 from itertools import count
 from typing import cast
 
-from ...errors import ExchangeError, LimitReached, NotSent, TransportError
+from ...errors import ExchangeError, LimitReached, NotSent, ToolkitError, TransportError, warn
 from ...limits import Book, Limits
 from ...orders import Order
 from ...protocol.enums import ReduceOnly
@@ -27,6 +27,7 @@ from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType,
 from ...protocol.orders.order_actions import AnyAction, OrderAction
 from ...protocol.reads.info.orders import OrderState
 from ...protocol.reads.info.positions import POSITIONS
+from ..account.by_orders import OrdersFilled
 from ..io.flow import Flow, Now
 from ..orders.intents import OPEN, Intent, IntentState, Ledger
 from ..orders.outcome import is_same_order, owner_of
@@ -64,17 +65,21 @@ class OrderLimits:
     """Number of a reservation → whose orders are being checked, and the orders."""
     _sent_ms: deque[int] = field(default_factory=deque)
     _losses: Losses = field(init=False)
+    _filled: OrdersFilled = field(init=False)
     _switch: str = field(init=False)
     """Name of the ledger's text that holds why the kill switch is on."""
+    _held: str = ""
+    """Why it is on in this session alone, because the ledger could not be written."""
 
     def __post_init__(self) -> None:
+        self._filled = OrdersFilled(self.reader, self.checks.catalogue, self.checks.retry)
         self._losses = Losses(f"day {self.name}", self.ledger, self.checks, self.reader)
         self._switch = f"stop {self.name}"
 
     @property
     def stopped(self) -> str:
         """Why the kill switch is on, "" while it is off. It is kept in the ledger, for every session that has it."""
-        return self.ledger.notes().get(self._switch, "")
+        return self._held or self.ledger.notes().get(self._switch, "")
 
     def switch(self, reason: str, expected: str | None = None) -> str:
         """Turn the kill switch on or off, and return the reason of before. No order is being recorded then.
@@ -95,10 +100,21 @@ class OrderLimits:
         with self._lock:
             while True:
                 # Another process may hold the same ledger, so the lock alone does not suffice: compare and set.
-                before = self.stopped
-                if before == reason or (expected is not None and before != expected):
-                    return before
-                if self.ledger.note(self._switch, before or None, reason or None):  # else another program changed it
+                before = self._held
+                try:
+                    kept = self.ledger.notes().get(self._switch)
+                    before = before or kept or ""
+                    if before == reason or (expected is not None and before != expected):
+                        return before
+                    if kept == (reason or None) or self.ledger.note(self._switch, kept, reason or None):
+                        self._held = ""
+                        return before
+                except ToolkitError as error:  # a disk that can't be written must not keep it off
+                    if not reason and not self._held:
+                        raise
+                    self._held = reason
+                    if reason:
+                        warn(f"the kill switch is on in this session only, because it can't be kept: {error}")
                     return before
 
     def check_running(self, what: str) -> None:
@@ -137,12 +153,18 @@ class OrderLimits:
         NotSent
             If that can't be found out.
         """
-        # Orders that only reduce pass the switch and every limit on size: a position must always be closable.
+        # Orders that only reduce pass the switch and every limit: a position must always be closable. They count
+        # towards the orders of a minute.
         placed = action.orders if isinstance(action, OrderAction) else ()
         opens = [item for item in placed if not item.reduces]
         number, sent, now = -1, 0, 0
         try:
-            if self.limits is not None and placed and not self.stopped:
+            if self.limits is not None and placed and not opens:
+                now = yield Now()
+                sent = len(placed)
+                with self._lock:
+                    self._sent_ms.extend([now] * sent)
+            elif self.limits is not None and opens and not self.stopped:
                 now = yield Now()
                 orders = yield from self._orders(opens)
                 with self._lock:
@@ -157,8 +179,7 @@ class OrderLimits:
                     # neither would count the other if the one with the lower number reserved later.
                     number = next(self._numbers)
                     self._reserved[number] = (_owned_by(intent), orders)
-                if opens:
-                    yield from self._check_orders(self.limits, intent, action, number, now)
+                yield from self._check_orders(self.limits, intent, action, number, now)
             with self._lock:
                 # Under the lock: an order is recorded before the switch is on, and then stopped by it, or refused.
                 if opens:
@@ -196,6 +217,7 @@ class OrderLimits:
         # The ledger is read before the venue: an order that lands in between is counted twice, never not at all.
         rows = [row for _, row in (yield from self.reader().open_orders(owner)).values()]
         books = yield from self._books(owner)
+        by_orders = yield from self._filled.books(owner, now, books, rows)
         resting: dict[str, list[tuple[Order, float]]] = {}
 
         def rest(entries: Iterable[Order]) -> None:
@@ -230,11 +252,14 @@ class OrderLimits:
             book = books.setdefault(symbol, Book(product.step_size, hedge, covers=False))
             held = resting.setdefault(symbol, []) or symbol in placed or book.longs or book.shorts
             if (limits.max_notional and held) or (limits.max_order_notional and symbol in placed):
-                if (price := (yield from self.checks.last_price(product, Decimal(0)))) is not None:
+                if (price := (yield from self.checks.highest_price(product))) is not None:
                     prices[symbol] = price
         try:
             for order in orders:
                 limits.check_order(order, books, resting, lambda symbol: _price(prices, symbol))
+                if by_orders != books:
+                    # The positions are late: what the orders have filled counts.
+                    limits.check_order(order, {**books, **by_orders}, resting, lambda symbol: _price(prices, symbol))
                 # Orders of one request fill together in the worst case.
                 rest([order])
         except LimitReached as error:

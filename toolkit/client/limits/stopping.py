@@ -1,43 +1,59 @@
 """Stop everything: the kill switch, and `stop_all`, one flow that ends, cancels and closes, and says what is left.
 
-    switch on ──→ end parent orders ──→ end live runs ──→ settle, cancel, until nothing is open ──→ close ──→ report
+    switch on, runs and parent orders told ──→ cancel ──→ look, and cancel what is left ──→ close ──→ wait ──→ report
 
-Each step is tried, even if the one before failed. An outcome that a step could not determine is UNKNOWN in the report.
-While the switch is on, only orders that reduce pass, so that nothing opens while the flow runs.
+It cancels before it reads anything: a list of open orders may be long, change while it is read, or not come at all.
+Each step is tried, even if the one before failed, and each ends in bounded time. What a step could not find out is
+UNKNOWN in the report. While the switch is on, only orders that reduce pass, so that nothing opens meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, ToolkitError
-from ...orders import close_position
+from ...errors import ExchangeError, InputError, ToolkitError, TransportError, warn
+from ...guards import checked, judges_flags
+from ...numerals import plain_text
+from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import ORDER_ACTIONS
+from ...protocol.reads.door import seen
 from ...protocol.reads.info.orders import OrderState
-from ...protocol.reads.info.positions import POSITIONS, Position
-from ..io.flow import Flow, Perform, RandomFloat, SessionPart, Sleep, flow, within
+from ...protocol.reads.info.positions import Position
+from ..io.flow import Elapsed, Flow, Now, Perform, RandomFloat, SessionPart, Sleep, flow, urgently, within
+from ..io.transport import NO_RETRY
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
-from ..parent_orders.plan import RUNNING
-from ..reads.reading import is_hedged, read_in_part
+from ..orders.receipts import FILLED, Receipt
+from ..parent_orders.plan import RUNNING, Plan
+from ..reads.reading import OpenOrders, fetch_rows, is_hedged
+from .closing import Closing, ClosingFlows, Held, Leg
 from .order_limits import OrderLimits
+from .running import RUNS, Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...limits import Limits
     from ..parent_orders.schedule import ParentRunner
+    from ..reads.catalogue import Catalogue
 
 WORKING = "stop_all is working, or was interrupted"
 """Why the switch is on during `stop_all`. An interrupted one leaves it on."""
 ROUNDS = 8
 """How often open orders and positions are looked at again, before what is left is reported."""
+CANCEL_SECONDS, LOOK_SECONDS, CLOSE_SECONDS, WAIT_SECONDS = 20.0, 20.0, 20.0, 10.0
+"""Longest time of each step: to cancel unseen, to look and cancel the rest, to close, and to wait for runs."""
+REQUEST_SECONDS = 5.0
+"""Longest time of one request among several, so that one that hangs leaves time for the others."""
+KINDS = ("parent order", "run", "order", "position", "request")
+"""Order of the report."""
 COLUMNS = {
     **dict.fromkeys(("kind", "id", "symbol", "side"), "string"),
     "quantity": "float64",
@@ -47,12 +63,13 @@ COLUMNS = {
 """Columns and dtypes of the report."""
 
 
-class StopFlows:
-    """Mixin of Session and AsyncSession: `stop_all`."""
+class StopFlows(ClosingFlows):
+    """Mixin of Session and AsyncSession: `stop_all` and `close_position`."""
 
     _limits: OrderLimits
 
     @flow
+    @judges_flags
     def stop_all(self, *, flatten: bool = False, vault_address: str | None = None) -> Flow[pd.DataFrame]:
         """End all parent orders, live runs and orders, with `flatten` close all positions, and return what happened.
 
@@ -78,6 +95,11 @@ class StopFlows:
               call again, or `resolve()`
             - message: string
 
+        Raises
+        ------
+        InputError
+            Where `flatten` is neither True nor False, after all that needs no answer to it was done.
+
         Examples
         --------
         >>> _ = session.buy("BTCUSDC", "0.01")
@@ -85,11 +107,24 @@ class StopFlows:
                kind   symbol  quantity outcome
         0  position  BTCUSDC      0.01  CLOSED
         """
+        given, wrong = {"flatten": flatten}, None
+        try:
+            checked("stop_all", {"flatten": frozenset({"bool"})}, (), (), given)
+        except InputError as error:
+            wrong, given["flatten"] = error, False
         # New orders would make the work endless.
         before = self._limits.switch(WORKING)
-        found = yield from Stop(self, flatten, vault_address).run()
-        # A switch by another caller meanwhile keeps its reason.
-        self._limits.switch("" if before == WORKING else before, expected=WORKING)
+        found = yield from urgently(Stop(self, given["flatten"], vault_address).run())
+        try:
+            # A switch by another caller meanwhile keeps its reason.
+            self._limits.switch("" if before == WORKING else before, expected=WORKING)
+        except ToolkitError as error:
+            warn(f"stop_all has ended, and trading stays stopped until session.limits.resume(): {error}")
+        if wrong is not None:
+            said = f"{wrong}. Orders and runs were ended, and no position was closed"
+            late = InputError(said, field="flatten", rule=wrong.rule, value=flatten, nearest=wrong.nearest)
+            late.add_note(found.to_string())
+            raise late
         return found
 
 
@@ -141,7 +176,7 @@ class LimitFlows(SessionPart):
         if not isinstance(reason, str) or not reason.strip():
             raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
         self._session._limits.switch(reason)
-        found: pd.DataFrame = yield from Stop(self._session, False, None).run()
+        found: pd.DataFrame = yield from urgently(Stop(self._session, False, None).run())
         return found
 
     @flow
@@ -185,28 +220,36 @@ class Stop:
         self._session = session
         self._delivery: Delivery = session._delivery
         self._calls: OrderCalls = session._calls
+        self._catalogue: Catalogue = session._catalogue
         self._flatten = flatten
         self._vault = vault
         self._rows: list[dict[str, Any]] = []
+        self._cancelled: dict[int, int] = {}
+        """Orders that the venue says it cancelled: id → code of the product."""
+        self._refused: dict[int, str] = {}
+        """Code of a product → why its orders could not be cancelled."""
 
     def run(self) -> Flow[pd.DataFrame]:
         """Do all steps, and return the report."""
         from ..reads.frames import indexed, typed
 
-        # Those that place orders end first.
-        yield from self._end_parents()
-        yield from self._end_runs()
+        began_ms: int = yield Now()
+        # Nothing that may block comes before the first cancel.
+        parents, runs = self._tell_parents(), self._tell_runs()
+        yield from self._tried("order", self._cancel_unseen(), CANCEL_SECONDS)
         try:
-            owner = self._vault or (yield from self._session._account())
+            owner = self._vault or (yield from within(self._session._account(), REQUEST_SECONDS))
         except ToolkitError as error:
             self._add("order", outcome="UNKNOWN", message=f"orders and positions can't be read: {error}")
         else:
             # Before positions are closed: a resting order could open what was just closed.
-            yield from self._tried("order", self._cancel(owner))
-            yield from self._tried("position", self._close(owner))
+            yield from self._tried("order", self._cancel_rest(owner, began_ms), LOOK_SECONDS)
+            yield from self._tried("position", self._close(owner), CLOSE_SECONDS)
+        yield from self._wait(parents, runs)
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
             self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
+        self._rows.sort(key=lambda row: KINDS.index(row["kind"]))
         return indexed(typed(self._rows, COLUMNS), None)
 
     def _is_own(self, account: str) -> bool:
@@ -218,7 +261,10 @@ class Stop:
     def _requests(self) -> list[Intent]:
         """Return the requests that may still place an order."""
         label = self._delivery.environment.label
-        return [one for one in self._delivery.ledger.all(OPEN)
+        found: list[Intent] = []
+        with suppress(ToolkitError):  # a ledger that can't be read stands in no exit's way
+            found = self._delivery.ledger.all(OPEN)
+        return [one for one in found
                 if one.environment == label and one.action in ORDER_ACTIONS and self._is_own(one.account)]  # fmt: skip
 
     def _add(self, kind: str, id: object = "", symbol: str = "", side: str = "", quantity: Decimal | None = None,
@@ -226,9 +272,9 @@ class Stop:
         self._rows.append({"kind": kind, "id": str(id), "symbol": symbol, "side": side, "quantity": quantity,
                            "outcome": outcome, "message": message})  # fmt: skip
 
-    def _tried(self, kind: str, step: Flow[None]) -> Flow[None]:
+    def _tried(self, kind: str, step: Flow[None], seconds: float) -> Flow[None]:
         try:
-            yield from within(step, 2 * self._delivery.retry.total)
+            yield from within(step, seconds)
         except ToolkitError as error:
             self._add(kind, outcome="UNKNOWN", message=str(error))
 
@@ -240,106 +286,211 @@ class Stop:
             return str(error)
         return ""
 
-    def _end_parents(self) -> Flow[None]:
+    def _tell_parents(self) -> list[Plan]:
+        """End the parent orders, without waiting for their children, and return them."""
         parents: ParentRunner = self._session._parents
         try:
             plans = [plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account)]
         except ToolkitError as error:
             self._add("parent order", outcome="UNKNOWN", message=str(error))
-            return
+            plans = []
+        parents.halt([plan.id for plan in plans])
+        return plans
+
+    def _tell_runs(self) -> list[Run]:
+        runs = RUNS.on(getattr(self._session, "sync", self._session))
+        for run in runs:
+            run.request_end()
+        return runs
+
+    def _wait(self, plans: Sequence[Plan], runs: Sequence[Run]) -> Flow[None]:
+        """Wait for parent orders and runs, together no longer than `WAIT_SECONDS`. Add their rows."""
+        parents: ParentRunner = self._session._parents
+        began_ms: int = yield Elapsed()
         for plan in plans:
-            failed = yield from self._call(partial(parents.cancel, plan.id))
-            left = Decimal(plan.twap.quantity) - plan.filled
+            now_ms: int = yield Elapsed()
+            left_s = max(0.0, WAIT_SECONDS - (now_ms - began_ms) / 1000)
+            failed = yield from self._call(partial(parents.cancel, plan.id, left_s))
+            rest = Decimal(plan.twap.quantity) - plan.filled
             words = failed or f"{plan.done} of {plan.twap.slices} child orders were placed"
             outcome = "UNKNOWN" if failed else "ENDED"
-            symbol, side = str(plan.twap.symbol), plan.twap.side
-            self._add("parent order", plan.id, symbol, side, left, outcome=outcome, message=words)
+            self._add("parent order", plan.id, str(plan.twap.symbol), plan.twap.side, rest, outcome=outcome,
+                      message=words)  # fmt: skip
+        for run in runs:
+            now_ms = yield Elapsed()
+            left_s = max(0.0, WAIT_SECONDS - (now_ms - began_ms) / 1000)
+            yield from _blocking(partial(run.wait, left_s))
+            ended = run.wait(0)
+            message = "; ".join(run.still_open) if ended else f"the run did not end within {left_s:g} s"
+            outcome = "ENDED" if ended else "UNKNOWN"
+            self._add("run", run.name, ", ".join(run.symbols), outcome=outcome, message=message)
 
-    def _end_runs(self) -> Flow[None]:
-        for run in list(getattr(self._session, "sync", self._session)._runs):
-            failed = yield from self._call(run.kill)
-            outcome, message = "UNKNOWN" if failed else "ENDED", failed or "; ".join(run.still_open)
-            self._add("run", run.strategy.name, ", ".join(run.symbols), outcome=outcome, message=message)
+    def _cancel_unseen(self) -> Flow[None]:
+        """Cancel in all products that there are, first in those that this account has traded, before any is read."""
+        traded = self._calls.traded()
+        yield from self._cancel_in(traded)
+        listed = yield from self._catalogue.codes()
+        yield from self._cancel_in([code for code in listed if code not in traded])
 
-    def _cancel(self, owner: str) -> Flow[None]:
-        """Cancel until nothing is open and no request is on its way, for some rounds."""
-        seen: dict[int, tuple[str, OrderState]] = {}
-        filled: dict[int, Decimal] = {}
-        why = ""
-        for attempt in range(ROUNDS):
-            # Requests of unknown outcome may be open orders. Sending them again would open more.
-            yield from self._delivery.resolve(resend=False)
-            left = yield from self._calls.reader.open_orders(owner, in_part=True)
-            seen |= left
-            coming = self._requests()
-            # Once more after nothing was found: a request that was on its way may land between two looks.
-            if attempt and not (left or coming):
-                break
-            if left:
-                try:
-                    cancelled = yield from self._calls.cancel_all(owner, None, None, self._vault)
-                    filled |= dict.fromkeys(left, Decimal(0)) | dict(cancelled.filled)
-                except ToolkitError as error:
-                    why = str(error)
-            if left or coming:
-                random_float: float = yield RandomFloat()
-                yield Sleep(self._delivery.retry.wait(0, 0.5 + random_float / 2))
-        left = yield from self._calls.reader.open_orders(owner, in_part=True)
+    def _cancel_in(self, codes: Iterable[int]) -> Flow[None]:
+        for code in codes:
+            cancelled, why = yield from self._calls.cancel_in(code, None, self._vault, REQUEST_SECONDS)
+            self._cancelled |= dict.fromkeys(cancelled, code)
+            self._refused |= {code: why} if why else {}
+
+    def _cancel_rest(self, owner: str, began_ms: int) -> Flow[None]:
+        """Look at what is open and cancel it, until nothing of the first look is left and no request is on its way."""
+        reader, retry = self._calls.reader, self._delivery.retry
+        before = set(self._calls.cancelled) - self._cancelled.keys()
+        seen, left, first = dict[int, OrderState](), OpenOrders(), set[int]()
+        ended: dict[int, OrderState] = {}
+        try:
+            for attempt in range(ROUNDS):
+                # Requests of unknown outcome may be open orders. Sending them again would open more.
+                with suppress(ToolkitError):
+                    yield from self._delivery.resolve(resend=False)
+                left = yield from within(reader.open_orders(owner, in_part=True), LOOK_SECONDS / 2)
+                coming = self._requests()
+                seen |= {number: row for number, (_, row) in left.items() if number not in seen}
+                first |= set() if attempt else left.keys()
+                # Twice at least: a request that was on its way may land between two looks. An active program places
+                # new orders for ever, so those that came later are cancelled twice, and no more.
+                if attempt and not coming and (not left or (attempt > 1 and first.isdisjoint(left))):
+                    break
+                yield from self._cancel_in(sorted({int(row.symbol) for _, row in left.values()}))
+                if attempt in (1, ROUNDS // 2):
+                    yield from self._calls.cancel_by_id({one: left[one][1] for one in first & left.keys()}, self._vault)
+                if left or coming:
+                    random_float: float = yield RandomFloat()
+                    yield Sleep(retry.wait(0, 0.5 + random_float / 2))
+            else:
+                left = yield from reader.open_orders(owner, in_part=True)
+            ended = yield from self._calls.ended_since(owner, began_ms)
+            # On a clock that is moved by hand an earlier call may have cancelled in the same millisecond.
+            ended = {number: row for number, row in ended.items() if number not in before}
+        except ToolkitError as error:
+            left.missing = left.missing or str(error)
         if left.missing:
             self._add("order", outcome="UNKNOWN", message=f"other orders may be open. {left.missing}")
-        for number, (_, row) in (seen | left).items():
-            product = yield from self._session._catalogue.find(int(row.symbol))
-            side = row.side or ""
-            quantity: Decimal | None = row.remaining  # None where the venue shows none that can be read
-            outcome, message = ("LEFT", why) if number in left else ("ENDED", "it is no longer open")
-            if left.missing and outcome == "ENDED":  # it may be among those that were not read
-                outcome, message = "UNKNOWN", "the list of open orders is not complete"
-            if number in filled and number not in left:
-                message = f"{filled[number]} filled meanwhile" if filled[number] else ""
-                canceled = quantity is not None and (filled[number] < quantity or not quantity)
-                outcome = "CANCELED" if canceled else "ENDED"
-            self._add("order", number, product.symbol, side, quantity, outcome=outcome, message=message)
+        if late := left.keys() - first:
+            warn(f"stop_all: {len(late)} orders were placed after it had begun, by a program with another ledger")
+        for number in sorted(seen.keys() | left.keys() | ended.keys() | self._cancelled.keys()):
+            yield from self._add_order(number, seen.get(number), left, ended.get(number), number in late)
+
+    def _add_order(
+        self, number: int, seen: OrderState | None, left: OpenOrders, ended: OrderState | None, late: bool
+    ) -> Flow[None]:
+        row = left[number][1] if number in left else seen or ended
+        code = self._cancelled[number] if row is None else int(row.symbol)
+        symbol = (yield from self._catalogue.exit(code)).symbol
+        if row is None:
+            self._add("order", number, symbol, outcome="CANCELED")
+            return
+        quantity = row.remaining if row is not ended else row.quantity  # None where none is shown that can be read
+        if number in left:
+            outcome = "LEFT"
+            message = self._refused.get(code) or ("it was placed after stop_all had begun" if late else "")
+        elif ended is not None:
+            filled = (ended.filled or Decimal(0)) - (Decimal(0) if seen is None else seen.filled or Decimal(0))
+            outcome = "ENDED" if ended.status == FILLED else "CANCELED"
+            message = f"{filled} filled meanwhile" if filled else ""
+        elif number in self._cancelled:
+            outcome, message = "CANCELED", ""
+        elif left.missing:  # it may be among those that were not read
+            outcome, message = "UNKNOWN", "the list of open orders is not complete"
+        else:
+            outcome, message = "ENDED", "it is no longer open"
+        self._add("order", number, symbol, row.side or "", quantity, outcome=outcome, message=message)
 
     def _close(self, owner: str) -> Flow[None]:
-        """Close every position in parts that the venue takes, until it is gone or a round changes nothing."""
-        held, unread = yield from self._positions(owner)
-        first = held
-        why: dict[tuple[int, str], str] = {}
+        """Close every position, until no witness shows one or a round changes nothing."""
+        closing, why, filled = Closing(self._session, self._vault, owner), dict[Leg, str](), dict[Leg, Decimal]()
+        held, unread = yield from self._held(closing)
+        first = dict(held)
         for _ in range(ROUNDS if self._flatten else 0):
-            if not held:
+            if unread or not held:
                 break
-            for (code, side), (size, row) in held.items():
-                product = yield from self._session._catalogue.find(code)
-                most = size if product.max_order_quantity is None else product.max_order_quantity
-                # A position may be larger than the largest order.
-                part = min(size, most) * (1 if side == "LONG" else -1)
-                try:
-                    order = close_position(product.symbol, part, hedge=is_hedged(row))
-                    yield from self._session._place([order], vault_address=self._vault)
-                except ToolkitError as error:
-                    why[code, side] = str(error)
+            for leg, (size, row) in held.items():
+                # One that is shown after orders of its size were filled may be larger than it is shown.
+                again = filled.get(leg, Decimal(0)) >= first[leg][0]
+                step = closing.sweep(leg[0]) if again else closing.close(leg[0], [_signed(leg, size)], is_hedged(row))
+                yield from self._closed(step, leg, filled, why)
             before = held
-            held, unread = yield from self._positions(owner)
+            held, unread = yield from self._held(closing)
+            first = {**held, **first}
             # The book is empty within the slippage, or every order is refused: more of the same would not help.
-            if {key: size for key, (size, _) in held.items()} == {key: size for key, (size, _) in before.items()}:
+            if {leg: size for leg, (size, _) in held.items()} == {leg: size for leg, (size, _) in before.items()}:
+                why = dict.fromkeys(held, "the book did not take it") | why
                 break
-        for (code, side), (size, _) in (held | first).items():
-            product = yield from self._session._catalogue.find(code)
-            left = held[code, side][0] if (code, side) in held else Decimal(0)
-            if size > left:
-                self._add("position", "", product.symbol, side, size - left, outcome="CLOSED")
-            if left:
-                message = why.get((code, side), "the book did not take it") if self._flatten else "not flattened"
-                self._add("position", "", product.symbol, side, left, outcome="LEFT", message=message)
+        if not unread:
+            # Orders that are left take margin too.
+            resting = any(row["outcome"] != "CANCELED" for row in self._rows if row["kind"] == "order")
+            old = set()
+            for leg in held:
+                if filled.get(leg, Decimal(0)) >= first[leg][0]:
+                    old.add((yield from self._catalogue.exit(leg[0])).symbol)
+            unread = yield from closing.doubt(held, None, resting, old)
         if unread:
-            self._add("position", outcome="UNKNOWN", message=f"other positions may be open. {unread}")
+            self._add("position", outcome="UNKNOWN", message=f"{'other ' * bool(held)}positions may be open: {unread}")
+            for code in (yield from self._codes(owner)) if self._flatten else ():
+                yield from self._closed(closing.sweep(code), (code, ""), filled, {})
+        yield from self._report(first, held, filled, why)
 
-    def _positions(self, owner: str) -> Flow[tuple[dict[tuple[int, str], tuple[Decimal, Position]], str]]:
-        """Return size and row of every leg, by product and side, and why others can't be read."""
-        held = {}
-        rows, why = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner)
-        for row in rows:
-            for side, size in (("LONG", row.long_size), ("SHORT", abs(row.short_size))):
-                if size:
-                    held[int(row.symbol), side] = size, row
-        return held, why
+    def _held(self, closing: Closing) -> Flow[tuple[dict[Leg, tuple[Decimal, Position]], str]]:
+        try:
+            return (yield from closing.held(None, LOOK_SECONDS / 2))
+        except (TransportError, ExchangeError) as error:
+            return {}, f"they can't be read. {error}"
+
+    def _closed(
+        self, step: Flow[list[Receipt]], leg: Leg, filled: dict[Leg, Decimal], why: dict[Leg, str]
+    ) -> Flow[None]:
+        """Count what orders close. One that can't be closed must not keep the others open."""
+        try:
+            made = yield from within(step, 2 * REQUEST_SECONDS, REQUEST_SECONDS)
+        except ToolkitError as error:
+            why[leg] = str(error)
+            return
+        for each in (order for receipt in made for order in receipt.orders if order.results[0].accepted):
+            side = "LONG" if OrderItem.recall(each.items[0]).side.startswith("SELL") else "SHORT"
+            filled[leg[0], side] = filled.get((leg[0], side), Decimal(0)) + each.filled
+
+    def _report(
+        self,
+        first: Held,
+        held: Held,
+        filled: Mapping[Leg, Decimal],
+        why: Mapping[Leg, str],
+    ) -> Flow[None]:
+        """Add a row of what was closed of each leg, and one of what is left."""
+        for leg in dict.fromkeys([*first, *filled]):
+            symbol, side = (yield from self._catalogue.exit(leg[0])).symbol, leg[1]
+            size, left = (shown.get(leg, (Decimal(0),))[0] for shown in (first, held))
+            done = filled.get(leg, Decimal(0))
+            # What orders have filled is sure. Where that is not shown, the list tells. It may be old or wrong.
+            gone = done or size - left
+            if gone > 0 and leg in filled:
+                differs = f"the list of positions had shown {plain_text(size)}" if size and gone != size - left else ""
+                self._add("position", "", symbol, side, gone, outcome="CLOSED", message=differs)
+            elif gone > 0:
+                self._add("position", "", symbol, side, gone, outcome="ENDED", message=f"not shown now. {why.get(leg)}")
+            if left and done >= size:
+                message = f"orders that close it filled {plain_text(done)}, so the list of positions is old, or it was "
+                self._add("position", "", symbol, side, left, outcome="UNKNOWN", message=f"{message}opened again")
+            elif left:
+                message = why.get(leg, "the time for closing is over. Call again") if self._flatten else "not flattened"
+                self._add("position", "", symbol, side, left, outcome="LEFT", message=message)
+
+    def _codes(self, owner: str) -> Flow[Iterable[int]]:
+        """Return the codes of the products in which there may be positions, first of those that this ledger names."""
+        codes = dict.fromkeys([*self._calls.traded(), *(yield from self._catalogue.codes())])
+        if not codes:  # without a list or a ledger the account's orders still name their products
+            with suppress(TransportError, ExchangeError):
+                rows = yield from fetch_rows("order_states", NO_RETRY, account=owner)
+                codes = dict.fromkeys(int(row.symbol) for row in (seen(OrderState, one, in_part=True) for one in rows)
+                                      if row is not None and row.symbol)  # fmt: skip
+        return codes
+
+
+def _signed(leg: Leg, size: Decimal) -> Decimal:
+    return size if leg[1] == "LONG" else -size

@@ -7,17 +7,19 @@ one. `toolkit.Builder(session)` is a builder's side: register, list traders, pla
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ExchangeError, HttpStatus, InputError, NotServed, warn
+from ...errors import ExchangeError, HttpStatus, InputError, NotServed, ToolkitError, warn
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
-from ...protocol.orders.approvals import approved_builder
+from ...protocol.orders.approvals import approved_agent, approved_builder
 from ...protocol.orders.names import ActionType
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, SessionPart, subflow, trading_flow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
+from .intents import Intent, IntentState, Ledger
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
@@ -80,7 +82,8 @@ class PermissionFlows(ActingPart):
             - address: string, of the agent wallet, the builder's agent or the vault
             - of: string, address of the builder or of the vault's leader
             - may: string, a description
-            - since, until: datetime64[ms, UTC]
+            - since, until: datetime64[ms, UTC]. The exchange lists no end of an agent's approval: it is known where
+              this machine signed the approval, else NaT
             - max_fee_rate: float64, a ratio
             - status: ACTIVE, REVOKED, EXPIRED, OPEN or CLOSED
         """
@@ -93,6 +96,21 @@ class PermissionFlows(ActingPart):
         frame = indexed(typed([*agents, *authorisations, *vaults], COLUMNS), index)
         frame.attrs["complete"] = complete
         return frame
+
+    def signed_until(self) -> dict[tuple[str, str], int]:
+        """Return until when agents are approved by what this machine signed. The exchange lists no end.
+
+        Returns
+        -------
+        dict
+            Address in lower case and name → Unix ms.
+
+        Examples
+        --------
+        >>> list(session.permissions.signed_until())
+        [('0xbcd4042de499d14e55001ccbb24a551f3b954096', 'toolkit-bcd4042d')]
+        """
+        return signed_until(self._delivery.ledger)
 
     @trading_flow
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
@@ -118,7 +136,7 @@ class PermissionFlows(ActingPart):
 
         Examples
         --------
-        >>> session.permissions.revoke("toolkit").status
+        >>> session.permissions.revoke("toolkit-bcd4042d").status
         'ACCEPTED'
         """
         table: pd.DataFrame = yield from subflow(self.__call__)
@@ -205,9 +223,10 @@ class PermissionFlows(ActingPart):
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
         read = yield from self._reader.all_rows("agents", {"account": account})
         table = yield from self._reader.frame_of([read], read.newest_first())
+        signed = signed_until(self._delivery.ledger)
         rows = [
-            {"kind": "agent", "of": "", "may": _AGENT_MAY, "status": _agent_status(row)}
-            | {"name": row["name"], "address": row["agent"], "since": row["approved_at"], "until": row["expires_at"]}
+            {"kind": "agent", "of": "", "may": _AGENT_MAY, "status": _agent_status(row), "name": row["name"]}
+            | {"address": row["agent"], "since": row["approved_at"], "until": _until(row, signed)}
             for row in records(table)
         ]
         return [row for row in rows if ended or row["status"] == "ACTIVE"]
@@ -358,6 +377,36 @@ class BuilderFlows(ActingPart):
         if isinstance(order, Bracket):
             return (yield from self._act("place_builder_bracket_order", [order], builder, rate, **options))
         return (yield from self._act("place_builder_order", order, builder, rate, **options))
+
+
+def signed_until(ledger: Ledger) -> dict[tuple[str, str], int]:
+    """Return until when agents are approved by what was signed here: address in lower case and name → Unix ms.
+
+    The exchange lists no end of an approval. It counts from the block, which is never before the request was made.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger of the account.
+    """
+    found: dict[tuple[str, str], int] = {}
+    intents: list[Intent] = []
+    with suppress(ToolkitError):  # without a folder for it nothing was signed here that is remembered
+        intents = ledger.all((IntentState.ACCEPTED,))
+    for intent in sorted(intents, key=lambda one: one.created):
+        if intent.action == ActionType.APPROVE_AGENT:
+            address, name, seconds = approved_agent(intent.payload)
+            found[address.lower(), name] = intent.created + seconds * 1000
+    return found
+
+
+def _until(row: Mapping[str, Any], signed: Mapping[tuple[str, str], int]) -> Any:
+    import pandas as pd
+
+    if pd.notna(row["expires_at"]) or _agent_status(row) != "ACTIVE":
+        return row["expires_at"]
+    known = signed.get((str(row["agent"]).lower(), str(row["name"])))
+    return pd.NaT if known is None else pd.Timestamp(known, unit="ms", tz="UTC")
 
 
 def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:

@@ -16,32 +16,41 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ... import errors
 from ...environments import Environment
 from ...guards import check_process
 from ...protocol.actions import ACTIONS, declaration, decode
 from ...protocol.orders.names import ActionField, ActionType
-from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction, as_written
-from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
-from ..io.rate_limits import RateLimiter
-from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
+from ...protocol.orders.order_actions import (
+    AnyAction,
+    OrderAction,
+    OtherAction,
+    as_written,
+    only_leaves,
+    recall,
+)
+from ...protocol.reads.info.products import PRODUCTS
+from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep, hastily, urgently
+from ..io.rate_limits import RateLimiter, VenueGate
+from ..io.transport import EXCHANGE_PATH, NO_RETRY, RETRY, Retry, read, read_envelope, retry_after
 from .intents import (
     ARRIVED,
-    IDS_PER_NONCE,
+    MOST_ORDERS,
     OPEN,
     Intent,
     IntentState,
     Ledger,
     OpenState,
     Proof,
+    first_client_id,
     intent_id,
     payload_hash,
 )
-from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Missing, query_execution, query_outcome
+from .outcome import ACCOUNT_EVENTS, IDENTICAL, ORDER_EVENTS, Foreign, Missing, query_execution, query_outcome
 from .receipts import UNSET, Receipt, Unset, receipt
-from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, proves_not_received
+from .reconciliation import LAST_REFUSALS, Reconciler, check_belongs, is_transient, never_left, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.envelope import Unsigned
@@ -53,9 +62,13 @@ DEFAULT_EXPIRY_MS = 60_000
 """Default lifetime of an action that carries expiryAfter."""
 WITHDRAW_EXPIRY_MS = 3_600_000
 """Default lifetime of a withdrawal. Source: docs/published.md, "Exchange API"."""
+NONCE_SPREADS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+"""Of how many nonces each further try takes one by chance. Another program may have used many at this time, and a
+further one tries to get out of its way as well."""
 SETTLE_SECONDS = 5.0
 """Default time that a call waits for the execution of what the venue has answered as submitted."""
 
+T = TypeVar("T")
 Given = AnyAction | Mapping[str, Any]
 """An action: typed, with its fields checked where it was made, or in wire names, which are checked here."""
 Confirm = bool | Callable[[str], bool] | None
@@ -233,6 +246,8 @@ class Delivery:
     ledger: Ledger
     nonces: Callable[[str], NonceSource]
     limiter: RateLimiter
+    gate: VenueGate = field(default_factory=VenueGate)
+    """When requests may leave: not while the venue asks to wait."""
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
@@ -242,6 +257,8 @@ class Delivery:
     """Limits and kill switch: each order passes it before it is recorded."""
     settle_timeout: float = SETTLE_SECONDS
     clock_skew: Callable[[], int | None] = lambda: None
+    check_ready: Callable[[], None] = lambda: None
+    """Raises where no request can leave, such as through a proxy that can't be used, before anything is recorded."""
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
     _reconciler: Reconciler = field(init=False)
@@ -283,28 +300,55 @@ class Delivery:
             When the request did not leave this machine.
         ExchangeError
             When the venue refuses.
+        RateLimited
+            Where it would wait too long: `retry.moment` seconds for an order that is priced by the moment.
         OutcomeUnknown
             Without a response. `resolve` settles it.
         """
+        return (yield from self._in_time(given, self._submit(given, expiry_after, vault_address)))
+
+    def _in_time(self, given: Given, flow: Flow[T]) -> Flow[T]:
+        """Bound the waits before an order that is priced by the moment. One in wire names is not read yet."""
+        of_moment = not isinstance(given, Mapping) and is_of_the_moment(given)
+        return hastily(flow, self.retry.moment) if of_moment else flow
+
+    def _submit(self, given: Given, expiry_after: int | Unset | None, vault_address: str | None) -> Flow[Receipt]:
         action = yield from self._checked(given, vault_address)
         self.require_confirmation(given)
         began_ms: int = yield Elapsed()
-        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
-        try:
-            return (yield from self._record_and_send(prepared))
-        except errors.RequestExpired as error:
-            now: int = yield Now()
-            elapsed_ms: int = yield Elapsed()
-            # The refusal has shown the venue's time. Where that shows that the clock was wrong, and not that this call
-            # took too long, the action is made once more: the refused one is REJECTED, so it can't be executed twice.
-            expired = prepared.expiry_after is not None and now > prepared.expiry_after
-            late = elapsed_ms - began_ms > self.expiry_ms // 2
-            if not isinstance(expiry_after, Unset) or not expired or late:
-                raise
-            if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
-                raise
-        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
-        return (yield from self._record_and_send(prepared))
+        spreads, may_expire = iter(NONCE_SPREADS), isinstance(expiry_after, Unset)
+        step = 0
+        while True:
+            prepared = yield from self._prepare(given, action, expiry_after, vault_address, step)
+            try:
+                made: Receipt = yield from self._record_and_send(prepared)
+                if made.message != IDENTICAL or (spread := next(spreads, None)) is None:
+                    return made
+                step = int((yield RandomFloat()) * spread)
+            except errors.RequestExpired as error:
+                now: int = yield Now()
+                elapsed_ms: int = yield Elapsed()
+                # The refusal has shown the venue's time. Where that shows that the clock was wrong, and not that this
+                # call took too long, the action is made once more.
+                expired = prepared.expiry_after is not None and now > prepared.expiry_after
+                late = elapsed_ms - began_ms > self.expiry_ms // 2 and not only_leaves(action)
+                if not may_expire or not expired or late or not _is_refused(error):
+                    raise
+                may_expire = False
+            except errors.OutcomeUnknown as error:
+                # Refused as expired, and the venue can't be asked for more. An exit is made again: the venue itself
+                # said that the first copy is too old, so that it never executes beside the second.
+                expired = getattr(error.receipt, "code", None) == errors.RequestExpired.code
+                if not (may_expire and expired and only_leaves(action)):
+                    raise
+                may_expire = False
+            except errors.InvalidNonce as error:
+                # Another program used the nonce of this key. A request that is REJECTED was not executed, and never is.
+                spread = next(spreads, None)
+                if spread is None or not _is_refused(error):
+                    raise
+                random_float: float = yield RandomFloat()
+                step = int(random_float * spread)
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned.
@@ -348,7 +392,7 @@ class Delivery:
         LimitReached
             If a limit refuses it.
         """
-        action = yield from self._checked(given, vault_address)
+        action = yield from self._in_time(given, self._checked(given, vault_address))
         prepared = yield from self._prepare(given, action, expiry_after, vault_address)
         if self.limits is not None:
             yield from self.limits.admit(_intent(prepared, prepared.created), prepared.action, record=False)
@@ -361,13 +405,23 @@ class Delivery:
         self._key(declared.type, declared.role)
         # A typed action was checked where it was made, so this is the only check of the fields of either.
         action = decode(given, "action") if isinstance(given, Mapping) else given
+        if isinstance(action, OrderAction) and len(action.orders) > MOST_ORDERS:
+            what = f"a request places at most {MOST_ORDERS:,} orders, not {len(action.orders):,}. Nothing was signed. "
+            what += "Place them in several requests"
+            raise errors.InputError(what, field="orders", rule="maximum", value=len(action.orders))
         if self.check is not None:
             yield from self.check(action, vault_address)
         return action
 
     def _prepare(
-        self, given: Given, action: AnyAction, expiry_after: int | Unset | None, vault_address: str | None
+        self,
+        given: Given,
+        action: AnyAction,
+        expiry_after: int | Unset | None,
+        vault_address: str | None,
+        step: int = 0,
     ) -> Flow[Prepared]:
+        """Return the action with nonce, expiry and client ids. `step`: how many nonces are left out."""
         from ...protocol import envelope
 
         declared = ACTIONS[action.type]
@@ -380,29 +434,63 @@ class Delivery:
                 raise
             account = action.builder
         # Before the nonce: a request that waited for its turn must not carry an old one.
-        yield from self.limiter.turn(action.type)
+        yield from self._in_time(action, self._turn(action, account))
+        nonces = self.nonces(key.address)
+        if self.clock_skew() is None and nonces.would_jump((yield Now())):
+            yield from self._read_time()
         # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
-        nonce = self.nonces(key.address).next(now)
+        must_keep, chance = not only_leaves(action), 0.0
+        if nonces.is_kept:
+            chance = yield RandomFloat()
+        nonce = nonces.next(now, step, known=self.clock_skew() is not None, must_keep=must_keep, chance=chance)
+        # A venue that went back in time, or a copied folder of state: the ledger knows this nonce already.
+        while self._is_recorded(intent_id(self.environment.label, key.address, nonce)):
+            nonce = nonces.next(now, must_keep=must_keep)
         if isinstance(action, OrderAction):
-            # So that each order can be queried later. They stay below 2^53, which every JSON reader keeps exactly.
-            action = action.numbered(nonce * IDS_PER_NONCE)
+            # So that each order can be queried later.
+            random_float: float = yield RandomFloat()
+            action = action.numbered(first_client_id(key.address, nonce, random_float))
         elif isinstance(action, OtherAction):
             # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
             action = action.with_sequence(nonce // 1000)
         if isinstance(expiry_after, Unset):
             lifetime_ms = WITHDRAW_EXPIRY_MS if action.type == ActionType.WITHDRAW else self.expiry_ms
-            expiry_after = now + lifetime_ms if declared.expiry else None
+            # By chance up to a second earlier: an identical request of another program would have the same signature,
+            # and its outcome would be taken for this one's.
+            expiry_after = now + lifetime_ms - int(chance * 1e9) % 1_000 if declared.expiry else None
         content = envelope.unsigned(action.to_wire(), nonce, expiry_after, vault_address)
         # What was given in wire names is sent as it was written. Both forms have the same signature.
         payload = as_written(given, action) if isinstance(given, Mapping) else content.action
         return Prepared(self.environment, account, key.address, declared.role, action, payload, content, now)
+
+    def _turn(self, action: AnyAction, account: str) -> Flow[None]:
+        yield from self.limiter.turn(action.type)
+        yield from self.gate.turn(self._request(action, account))
+
+    def _request(self, action: AnyAction, account: str, body: bytes = b"") -> Fetch:
+        patience = self.retry.moment if is_of_the_moment(action) else self.retry.longest
+        limited_as, urgent = f"{account} {action.type}", only_leaves(action)
+        return Fetch("POST", EXCHANGE_PATH, body=body, limited_as=limited_as, urgent=urgent, patience=patience)
+
+    def _read_time(self) -> Flow[None]:
+        """Read anything of the venue, for its time: a nonce of a clock that is fast would stay ahead for good."""
+        with suppress(errors.TransportError, errors.ExchangeError):
+            yield from read(Fetch("GET", PRODUCTS.path), NO_RETRY)
+
+    def _is_recorded(self, id: str) -> bool:
+        try:
+            self.ledger.get(id)
+        except errors.ToolkitError:
+            return False
+        return True
 
     def _record_and_send(self, prepared: Prepared) -> Flow[Receipt]:
         from ...protocol import envelope, signing
 
         action = prepared.action.type
         key = self._key(action, prepared.role)
+        self.check_ready()
         now: int = yield Now()
         intent = _intent(prepared, now)
         # Registered before it is recorded: from then on a `resolve` in another thread finds the intent in the ledger.
@@ -434,6 +522,8 @@ class Delivery:
         """
         in_doubt = intent.state in ARRIVED
         failure: errors.ToolkitError | None = None
+        action, waited = recall({"type": intent.action, **intent.payload}), 0.0
+        fetch = self._request(action, intent.account, body)
         began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
@@ -449,16 +539,19 @@ class Delivery:
             in_doubt = intent.state in ARRIVED
             demanded: float | None = None
             try:
-                reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
-                demanded = retry_after(reply.headers, now)
+                reply = yield fetch
+                demanded = retry_after(reply.headers, now) if reply.wait is None else reply.wait
                 answer = read_envelope(reply, intent.action)
                 check_belongs(intent, answer)
-            except errors.TransportError as error:
+            except (errors.TransportError, errors.RateLimited) as error:
                 # What was answered says more of the request than that a further copy did not leave.
-                failure = error if failure is None or not isinstance(error, errors.NotSent) else failure
+                failure = error if failure is None or not never_left(error) else failure
                 in_doubt = in_doubt or not proves_not_received(error)
                 # Any other 4xx would be answered again in the same way.
-                if isinstance(error, errors.HttpStatus) and proves_not_received(error) and error.status != 429:
+                if isinstance(error, errors.HttpStatus) and proves_not_received(error):
+                    break
+                # The gate held it back for longer than this call may wait.
+                if isinstance(error, errors.RateLimited) and not error.sent:
                     break
             except GeneratorExit:
                 # The flow was dropped, perhaps long ago: the intent may be settled by now, and SENT is open anyway.
@@ -481,11 +574,14 @@ class Delivery:
                 break
             random_float: float = yield RandomFloat()
             wait = self.retry.wait(attempt, random_float, demanded)
-            if isinstance(failure, errors.RateLimited):
-                self.limiter.penalise(intent.action, elapsed_ms, wait)
+            waited += max(wait, demanded or 0.0)
+            # A market order must not execute later, at another price. No call hangs for an hour that a header names.
+            if (demanded or 0.0) > fetch.patience or (is_of_the_moment(action) and waited > fetch.patience):
+                break
             yield Sleep(wait)
         assert failure is not None
-        return (yield from self._reconciler.give_up(intent, failure, in_doubt))
+        # Whether the order exists is not known until then, so these queries go before others.
+        return (yield from urgently(self._reconciler.give_up(intent, failure, in_doubt)))
 
     def take_records(self, channel: str, owner: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
         """Settle submitted requests of this account whose outcome new records of a channel of the feed show.
@@ -658,6 +754,22 @@ def _intent(prepared: Prepared, now: int) -> Intent:
         created=now,
         updated=now,
     )
+
+
+def is_of_the_moment(action: AnyAction) -> bool:
+    """Return whether an action has an order that opens at the price of this moment.
+
+    Parameters
+    ----------
+    action : AnyAction
+        The action.
+    """
+    return isinstance(action, OrderAction) and any(item.is_of_the_moment for item in action.orders)
+
+
+def _is_refused(error: errors.ExchangeError) -> bool:
+    """Return whether it is certain that the request was not executed, and never is."""
+    return error.receipt is not None and error.receipt.state is IntentState.REJECTED
 
 
 def is_safe_to_resend(intent: Intent, now: int) -> bool:

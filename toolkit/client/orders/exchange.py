@@ -416,8 +416,9 @@ class ActionFlows(ExchangeFlows):
             vault_address=vault_address))
 
     @trading_flow
-    def approve_agent(self, agent_address: str | None = None, agent_name: str = "toolkit", validity_seconds: int = 0,
-        referral_code: str | None = None, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+    def approve_agent(self, agent_address: str | None = None, agent_name: str | None = None, validity_seconds: int = 0,
+        referral_code: str | None = None, *, replace: bool = False,
+        expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Authorise an agent wallet. The zero address with validitySeconds 0 revokes the agent of that name.
 
         Signed by: Master (typed data ApproveAgent). Source: docs/published.md, "Exchange API".
@@ -427,11 +428,13 @@ class ActionFlows(ExchangeFlows):
         agent_address : str, optional
             An address: 0x and 40 hex digits (default: this wallet's agent).
         agent_name : str, optional
-            Text of at most 128 characters (default: "toolkit").
+            Text of at most 128 characters (default: 'toolkit-' and the first 8 digits of the address).
         validity_seconds : int, optional
             A whole number from 0 to 31536000, 0 means 7 days, at most 365 days (default: 0).
         referral_code : str, optional
             Text of at most 128 characters, not signed, counts on the first approval only.
+        replace : bool, optional
+            True ends the approval of another agent that has the name (default: False, that is refused).
         expiry_after : int or None, optional
             Unix ms after which the venue refuses it (default: in a minute). None: never.
 
@@ -458,7 +461,7 @@ class ActionFlows(ExchangeFlows):
         'ACCEPTED'
         """
         return (yield from self._act("approve_agent", agent_address=agent_address, agent_name=agent_name,
-            validity_seconds=validity_seconds, referral_code=referral_code, expiry_after=expiry_after))
+            validity_seconds=validity_seconds, referral_code=referral_code, replace=replace, expiry_after=expiry_after))
 
     @trading_flow
     def withdraw(self, destination: str, amount: str | int | Decimal, withdraw_sequence: int | None = None, *,

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
+from ...environments import chain_of
 from ...errors import ToolkitError
 from ...protocol.orders.order_actions import AnyAction, OrderAction, recall
 from ...protocol.reads.rows import TIME
@@ -143,6 +144,19 @@ class Intent:
         return asked.builder if isinstance(asked, OrderAction) else None
 
     @property
+    def digest(self) -> str | None:
+        """Hash of the signed data (0x and hex), which no other request has. None where it is not signed yet."""
+        chain = chain_of(self.environment)
+        if self.body is None or chain is None:
+            return None
+        from ...protocol import envelope, signing
+
+        try:
+            return "0x" + signing.content_digest(envelope.parse(self.body), chain).hex()
+        except ToolkitError:  # an entry of another version, whose action is not known here
+            return None
+
+    @property
     def settled(self) -> bool:
         """True when the outcome is known and final."""
         return self.state not in OPEN
@@ -234,18 +248,73 @@ def intent_id(environment: str, signer: str, nonce: int) -> str:
     return f"{environment}-{signer[2:10].lower()}-{nonce}"
 
 
-IDS_PER_NONCE = 1_000
+MOST_ORDERS = 1_000
+"""Orders that a request may place. A lost answer about more would take longer to settle than the orders live."""
+_MADE = 1 << 50
+"""Client ids that are made for a request: 30 random bits and 20 bits of signer and nonce follow this bit. Below are the
+ids that users choose. Above are the ids of keys of the MCP server and of runs. All are below 2^53, which every JSON
+reader keeps exactly."""
+_RANDOM_BITS, _TAG_BITS = 30, 20
+
+
+def first_client_id(signer: str, nonce: int, random_float: float) -> int:
+    """Return the client id of a request's first order. Those of the others follow it.
+
+    Nobody else makes the same id: other requests have other random bits, or at least another signer or nonce.
+
+    Parameters
+    ----------
+    signer : str
+        Address of the key that signs.
+    nonce : int
+        Nonce of the request.
+    random_float : float
+        Random number, 0 <= x < 1.
+    """
+    return _tagged(signer, nonce, _MADE >> _TAG_BITS | int(random_float * (1 << _RANDOM_BITS)))
+
+
+def _tagged(signer: str, nonce: int, high: int) -> int:
+    digest = hashlib.sha256(f"{signer.lower()} {nonce} {high}".encode()).digest()
+    # Without a carry into the random bits for the last order.
+    return (high << _TAG_BITS) + int.from_bytes(digest[:8]) % ((1 << _TAG_BITS) - MOST_ORDERS)
 
 
 def has_fresh_ids(intent: Intent) -> bool:
-    """Return whether the client ids were made of the nonce, so that they never named anything else.
+    """Return whether the client ids were made for exactly this request, so that they never named anything else.
 
     Parameters
     ----------
     intent : Intent
         Intent of the request.
     """
-    return bool(intent.client_ids) and all(number // IDS_PER_NONCE == intent.nonce for number in intent.client_ids)
+    ids = intent.client_ids
+    if not ids or ids[0] >> _TAG_BITS >> _RANDOM_BITS != 1:
+        return False
+    first = _tagged(intent.signer, intent.nonce, ids[0] >> _TAG_BITS)
+    return ids == tuple(range(first, first + len(ids)))
+
+
+def has_marked_ids(intent: Intent) -> bool:
+    """Return whether each client id stands for one decision: of a run with a name, or a key of the MCP server.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
+    return bool(intent.client_ids) and all(2 * _MADE <= number < 8 * _MADE for number in intent.client_ids)
+
+
+def has_unique_ids(intent: Intent) -> bool:
+    """Return whether no other request can have the client ids.
+
+    Parameters
+    ----------
+    intent : Intent
+        Intent of the request.
+    """
+    return has_fresh_ids(intent) or has_marked_ids(intent)
 
 
 def payload_hash(payload: Mapping[str, Any]) -> str:

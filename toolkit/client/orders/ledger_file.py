@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -16,18 +15,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
-from urllib.parse import urlsplit
 
 import msgspec
 
-from ...environments import MAINNET, TESTNET, Environment
+from ...environments import Environment
 from ...errors import InputError, StoredFileError, ToolkitError, warn
 from ...guards import check_process
+from ...protocol.orders.order_actions import only_leaves
 from ...secrecy import is_like_key
 from ...stored import databases
 from ...stored.databases import transaction
 from ...stored.seals import FileKind, checksum
-from ..io.nonce_sources import data_directory
+from ..io.nonce_sources import data_directory, place_of
 from .intents import FINAL, Changes, Intent, IntentState, Ledger, MemoryLedger, changed
 
 Row = TypeVar("Row")
@@ -36,6 +35,8 @@ FORMAT = 1
 KEPT_MS = 90 * 86_400_000
 """Intents with a final state are dropped when they are this much older than the newest one, as the file is opened."""
 _ELSEWHERE = 'or give connect(intents=…) another file (":memory:" keeps none)'
+LOCKED_SECONDS = 10
+"""How long a request waits while another program has the file locked."""
 _KIND = FileKind("ledger of intents", FORMAT, f"nothing was sent. move it away to begin a new one, {_ELSEWHERE}")
 SCHEMA = "91164a077917b868"
 """Hash of the fields of an intent. tests/test_persisted_formats.py says what to do on a change."""
@@ -146,7 +147,7 @@ class SqliteLedger(Ledger):
         """
         self._check_present()
         cells = _cells(intent)
-        with self._lock, self._translated_errors():
+        with self._lock, self._translated_errors(), self._hurry(only_leaves(intent.asked)):
             try:
                 slots = ",".join("?" * len(cells))
                 # The unique id makes sure that two processes never record the same signer and nonce.
@@ -164,6 +165,17 @@ class SqliteLedger(Ledger):
                 after = changed(self.get(id), now, changes)
                 self._database.execute(f"UPDATE intents SET {_CHANGED} WHERE id=?", (*_cells(after), id))
             return after
+
+    @contextmanager
+    def _hurry(self, leaves: bool) -> Iterator[None]:
+        """Wait for another program's lock for a second at most: an exit goes on without the ledger."""
+        if leaves:
+            self._database.execute("PRAGMA busy_timeout=1000")
+        try:
+            yield
+        finally:
+            if leaves:
+                self._database.execute(f"PRAGMA busy_timeout={1000 * LOCKED_SECONDS}")
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -212,7 +224,7 @@ class SqliteLedger(Ledger):
 
     def note(self, name: str, before: str | None, after: str | None) -> bool:
         self._check_present()
-        with self._lock, self._translated_errors():
+        with self._lock, self._translated_errors(), self._hurry(True):
             # One statement each: what it finds and what it changes are one transaction.
             if before is None:
                 given = "INSERT INTO notes (name, text, checksum) SELECT :name, :after, :sum WHERE :after IS NOT NULL"
@@ -293,10 +305,7 @@ def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountL
     """
 
     def path() -> Path:
-        # Venues that are served elsewhere than at the preset's address have files of their own.
-        preset = environment.base_url in (MAINNET.base_url, TESTNET.base_url)
-        place = environment.name if preset else f"{environment.name}-{urlsplit(environment.base_url).netloc}"
-        return data_directory() / "ledgers" / f"{re.sub(r'[^A-Za-z0-9.-]', '-', place)}-{who().lower()}.sqlite"
+        return data_directory() / "ledgers" / f"{place_of(environment)}-{who().lower()}.sqlite"
 
     return AccountLedger(path)
 
@@ -314,7 +323,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     if str(path) != ":memory:":
         # SQLite would create the file readable by every user that the umask allows.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    database = databases.connect(path, timeout=10)
+    database = databases.connect(path, timeout=LOCKED_SECONDS)
     try:
         _use_write_ahead_log(database)
         database.execute("PRAGMA synchronous=FULL")
@@ -374,9 +383,12 @@ def _cells(intent: Intent) -> list[Any]:
 
 
 def _to_cell(name: str, value: object) -> Any:
-    if name in _JSON:
-        return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return str(value) if name == "state" else value
+    if value is None or not (name in _JSON or isinstance(value, str)):
+        return value
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False) if name in _JSON else str(value)
+    # Half a surrogate pair, as of an address with a byte that is no text, can't be written. In JSON the escape is the
+    # same text. A note that failed would leave what never left this machine as sent.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,18 +16,20 @@ from ... import errors
 from ...environments import VERIFYING_CONTRACT
 from ...numerals import Timeout, plain_text, wait_seconds
 from ...orders import Order
+from ...protocol.hexbytes import hash_text
 from ...protocol.orders.items import CancelItem, OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, BUILDER_ACTIONS, ActionType, OrderField
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
-from ...protocol.reads.action_results import credited_address, parse_id
+from ...protocol.reads.action_results import ActionAnswer, credited_address, parse_id
 from ...protocol.reads.door import legible, seen
-from ...protocol.reads.info.orders import ORDER_STATES, OrderState
+from ...protocol.reads.info.orders import ORDER_STATES, OrderEvent, OrderState
 from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Now, RandomFloat, Settle, Sleep, bounded, within
 from ..io.transport import NO_RETRY
-from ..reads.conversion import OrderRef, is_order_row, order_ref
-from ..reads.reading import OPEN_STATUSES, Catalogue, Reader, Row, amount, fetch_rows
+from ..reads.catalogue import Catalogue, Row
+from ..reads.conversion import OrderRef, is_order_row, order_ref, row_owner
+from ..reads.reading import OPEN_STATUSES, OpenOrders, Reader, amount, fetch_rows
 from .delivery import Delivery
-from .intents import OPEN, IntentState
+from .intents import OPEN, IntentState, has_unique_ids
 from .outcome import CLAIM, FIRST_WAIT, LONGEST_WAIT, is_same_order, owner_of
 from .receipts import (
     CANCELED,
@@ -57,6 +60,12 @@ _UNTIL = {
 """Argument of `wait` → the statuses that end the wait."""
 LAST_READ_SECONDS = 1.0
 """Time that the last read of a wait may take, even after the wait's time is over."""
+LOOK_SECONDS, AGAIN_SECONDS = 6.0, 3.0
+"""Longest time of a look at the open orders, before they are cancelled unseen, and of the one after it."""
+CONFIRM_SECONDS, HASTE_SECONDS = 2.0, 0.3
+"""How long the execution of one cancel among several is waited for, and of the others after one that was not shown."""
+RECENT = 1_000
+"""Requests of the ledger in which the products that were traded are looked up."""
 ROUNDS = 8
 """How often the open orders are read again before the call gives up."""
 BATCH = 50
@@ -69,6 +78,7 @@ _NAMES: dict[By, str] = {"order_id": "order_id", "cl_ord_id": "client_order_id"}
 
 
 _ORDER_ID, _QUANTITY = OrderState.declared.wires("order_id", "quantity")
+[_TX_HASH] = OrderEvent.declared.wires("tx_hash")
 _WIRE_NAMES = {param.name: wire for wire, param in ORDER_STATES.params.items()}
 
 
@@ -106,6 +116,9 @@ class OrderCalls:
         self._delivery = delivery
         self._catalogue = catalogue
         self.reader = Reader(self)
+        self._confirm = CONFIRM_SECONDS
+        self.cancelled = deque[int](maxlen=RECENT)
+        """Ids of the orders that the venue said it cancelled, the latest last."""
 
     def _account(self) -> Flow[str]:
         return self._delivery.account()
@@ -146,6 +159,8 @@ class OrderCalls:
                     error.message = f"agent {agent} is not approved. session.exchange.approve_agent() approves it"
                     error.args = (f"{error.action}: {error.message} (code {error.code})",)
             raise
+        if made.action in (ActionType.CANCEL, ActionType.CANCEL_ALL):
+            self.cancelled.extend(result.order_id for result in made.results if result.accepted and result.order_id)
         if made.action == CLAIM and made.state is IntentState.SUBMITTED and not credited_address(made.data):
             yield from self._check_credit(made)
         # An IOC order that found nothing looks accepted until its end is read.
@@ -195,6 +210,11 @@ class OrderCalls:
         InputError
             Without such an order.
         """
+        vault = yield from self.vault_of(order, vault)
+        if isinstance(order, Receipt):
+            if order.state in OPEN and order.intent:  # its request says more than any order under its client id
+                yield from self.refresh(found_again := self.bind(order))
+                return found_again
         ref = order_ref(order)
         number = ref.order_id or ref.cl_ord_id
         # A row says which id it has, so the same number can't name another order.
@@ -206,7 +226,7 @@ class OrderCalls:
             if by in (None, kind):
                 for given in (yield from self._rows("order_states", owner, name, number)):
                     row = seen(OrderState, given, in_part=True)
-                    if row is not None and getattr(row, name) == number:
+                    if row is not None and getattr(row, name) == number and _is_own(row, ref):
                         found[row.order_id or 0] = row, given
         if len(found) > 1 and by != "cl_ord_id":
             what = f'{number} is the id of one order and the client id of another. Say by="order_id" or by="cl_ord_id"'
@@ -243,6 +263,8 @@ class OrderCalls:
             yield from self._delivery.resolve([made.intent], resend=False)
             with suppress(errors.ToolkitError):  # another session's ledger, or an intent that was dropped from it
                 _update(made, receipt(self._delivery.ledger.get(made.intent)))
+        if made.state is IntentState.UNKNOWN and not self._has_unique_ids(made):
+            return  # an order under a client id that the user chose may be another program's
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
             # An order that has ended never changes, so it is not asked for again.
@@ -320,8 +342,9 @@ class OrderCalls:
         made : Receipt
             Receipt of a request of this session.
         """
+        vault = yield from self.vault_of(made, None)
         cancels = yield from self.cancels_of(made)
-        return (yield from self.live(self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=made.owner)))
+        return (yield from self.live(self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=vault)))
 
     def cancels_of(self, made: Receipt) -> Flow[list[CancelItem]]:
         """Return the cancels of a receipt's orders. For a bracket, return those of its open orders.
@@ -331,6 +354,7 @@ class OrderCalls:
         made : Receipt
             Receipt of a request of this session.
         """
+        yield from self._prove(made)
         pairs = list(zip(made.items, made.results, strict=False))
         wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
         if made.action in BRACKET_ACTIONS:
@@ -341,6 +365,73 @@ class OrderCalls:
         if not wanted:
             raise errors.InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
         return [cancel_item(OrderItem.recall(pairs[at][0]).product, pairs[at][1]) for at in wanted]
+
+    def _prove(self, made: Receipt) -> Flow[None]:
+        """Check that the orders of a receipt are its own, before anything is done to them.
+
+        Client ids that were made for the request name no other order. One that a user chose may name another program's
+        order of the same account, or a later one of a venue that went back in time.
+
+        Raises
+        ------
+        InputError
+            If they are another request's, or if that is not known.
+        """
+        if not made.intent or not made.items or self._has_unique_ids(made):
+            return
+        ids = [f"{OrderField.CLIENT_ID} {one.cl_ord_id}" for one in map(OrderItem.recall, made.items) if one.cl_ord_id]
+        if made.state in OPEN:
+            yield from self.refresh(made)
+        if made.state is IntentState.UNKNOWN:
+            named = f"an order with {', '.join(ids)} is of this request" if ids else "this request was executed"
+            what = f"whether {named} is not known, so nothing was sent. Ask again with "
+            what += "session.resolve(). session.cancel(cl_ord_id=…) cancels the order that has this id, whosever it is"
+            raise errors.InputError(what, field="receipt", rule="proven", value=made)
+        owner = made.owner or (yield from self._account())
+        for result in made.results if made.tx_hash else ():
+            if result.order_id:
+                events = yield from self._rows("order_events", owner, "order_id", result.order_id)
+                shown = {hash_text(str(event[_TX_HASH])).lower() for event in events if event.get(_TX_HASH)}
+                if shown and made.tx_hash.lower() not in shown:
+                    what = f"order {result.order_id} is not that of this receipt: other transactions made it. Find it "
+                    what += "with session.order(id)"
+                    raise errors.InputError(what, field="receipt", rule="proven", value=made)
+
+    def _has_unique_ids(self, made: Receipt) -> bool:
+        try:
+            return has_unique_ids(self._delivery.ledger.get(made.intent))
+        except errors.ToolkitError:  # another session's ledger, or an intent that was dropped from it
+            return False
+
+    def vault_of(self, what: object, vault: str | None) -> Flow[str | None]:
+        """Return the vault that orders belong to, None for the account. Receipts and rows carry their owner.
+
+        Parameters
+        ----------
+        what : object
+            Receipts, ids, rows or a table.
+        vault : str or None
+            Address of the vault that the caller named, None for none.
+
+        Raises
+        ------
+        InputError
+            For orders of several owners, and of another vault than the one that was named.
+        """
+        owners: dict[str, str | None] = {}
+        for each in _listed(what):
+            if isinstance(each, Receipt):
+                owners[(each.owner or "").lower()] = each.owner
+            elif is_order_row(each) and (owner := row_owner(each)):
+                own = owner.lower() == (yield from self._account()).lower()
+                owners["" if own else owner.lower()] = None if own else owner
+        if vault is not None and owners.keys() <= {"", vault.lower()}:
+            return vault
+        if len(owners) > 1 or (vault is not None and owners):
+            names = ", ".join(owner or "the account" for owner in (*owners.values(), *filter(None, (vault,))))
+            what = f"one request acts for one owner, and these orders belong to several: {names}. Send one for each"
+            raise errors.InputError(what, field="vault_address", rule="one owner", value=vault)
+        return next(iter(owners.values()), vault)
 
     def cancels(
         self, what: object, symbol: str | int | None, cl_ord_id: int | str | None, vault: str | None
@@ -361,15 +452,8 @@ class OrderCalls:
         if what is None and cl_ord_id is None:
             message = "cancel what? give a receipt, an order id or cl_ord_id"
             raise errors.InputError(message, field="what", rule="required")
-        rows = getattr(what, "itertuples", None)
-        # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
-        given: list[Any] = list(rows()) if rows else [] if what is None else [what]
-        if isinstance(what, Iterable) and not (rows or isinstance(what, Receipt | str | bytes) or is_order_row(what)):
-            given = list(what)
-        if rows:  # the exits of a bracket before its entry, with which the venue would cancel them
-            given.sort(key=lambda row: not getattr(row, "parent_order_id", 0))
         made: list[CancelItem] = []
-        for item in given:
+        for item in _listed(what):
             if isinstance(item, Receipt):
                 made += yield from self.cancels_of(item)
             else:
@@ -385,14 +469,114 @@ class OrderCalls:
     def _cancel(self, ref: OrderRef, symbol: str | int | None, vault: str | None) -> Flow[CancelItem]:
         symbol = ref.symbol if symbol is None else symbol
         if symbol is not None:
-            return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
+            return cancel_item((yield from self._catalogue.code(symbol, leaving=True)), ref)
         owner = vault or (yield from self._account())
         name, number = _named(ref)
-        rows = yield from self._rows("order_states", owner, name, number)
+        try:
+            rows = yield from self._rows("order_states", owner, name, number)
+        except (errors.TransportError, errors.ExchangeError) as error:
+            if (code := self._own_code(ref)) is not None:
+                return cancel_item(code, ref)
+            error.add_note("With symbol=, the product of the order, a cancel needs no query")
+            raise
         if not rows:
             message = f"the account has no order with {_WIRE_NAMES[name]} {number}"
             raise errors.InputError(message, field="what", rule="exists", value=number)
         return cancel_item(int(rows[0]["symbol"]), ref)
+
+    def _own_code(self, order: OrderRef) -> int | None:
+        """Return the code of the product of an order that this session's ledger has, None for another's."""
+        with suppress(errors.ToolkitError):
+            for intent in reversed(self._delivery.ledger.all(None, RECENT)):
+                asked = intent.asked
+                if isinstance(asked, OrderAction) and intent.environment == self._delivery.environment.label:
+                    results = ActionAnswer.read(intent.data).results or ()
+                    for item, result in zip(asked.orders, results, strict=False):
+                        if order.order_id in (result.order_id, None) and order.cl_ord_id in (item.cl_ord_id, None):
+                            return item.product
+        return None
+
+    def traded(self) -> list[int]:
+        """Return the codes of the products that this session's ledger has requests in, the latest first."""
+        label, found = self._delivery.environment.label, dict[int, None]()
+        with suppress(errors.ToolkitError):  # a ledger that can't be read
+            for intent in reversed(self._delivery.ledger.all(None, RECENT)):
+                asked = intent.asked if intent.environment == label else None
+                if isinstance(asked, OrderAction):
+                    found |= dict.fromkeys(item.product for item in asked.orders)
+        return list(found)
+
+    def cancel_in(
+        self, code: int, conditional: bool | None, vault: str | None, seconds: float
+    ) -> Flow[tuple[list[int], str]]:
+        """Cancel all orders of a product without reading them. Return the ids that the venue names, and why it failed.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        conditional : bool or None
+            True for waiting trigger orders only, False for the others only, None for both.
+        vault : str or None
+            Address of the vault, None for the account.
+        seconds : float
+            Longest time of each request, in seconds.
+        """
+        found, why = list[int](), ""
+        # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
+        for triggers in (True, False) if conditional is None else (conditional,):
+            try:
+                made = yield from self._cancel_each(CancelAll(code, triggers), vault, seconds)
+            except errors.ToolkitError as error:
+                why = str(error)
+            else:
+                found += [result.order_id for result in made.results if result.accepted and result.order_id]
+        return found, why
+
+    def _cancel_each(self, request: CancelAll, vault: str | None, seconds: float) -> Flow[Receipt]:
+        """Send one of several cancels. One whose execution the venue does not show must not keep the others waiting."""
+        began_ms: int = yield Elapsed()
+        sending = self._delivery.submit(request, vault_address=vault)
+        made: Receipt = yield from within(self.live(sending), seconds, self._confirm)
+        ended_ms: int = yield Elapsed()
+        is_late = ended_ms - began_ms >= self._confirm * 1000
+        self._confirm = HASTE_SECONDS if is_late else CONFIRM_SECONDS
+        return made
+
+    def cancel_by_id(self, rows: Mapping[int, OrderState], vault: str | None) -> Flow[list[Receipt]]:
+        """Cancel orders by their ids, so that a new order of the same product stays. Refusals are left out.
+
+        Parameters
+        ----------
+        rows : mapping
+            Orders by id.
+        vault : str or None
+            Address of the vault, None for the account.
+        """
+        cancels, receipts = [cancel_item(int(row.symbol), OrderRef(one)) for one, row in rows.items()], list[Receipt]()
+        for at in range(0, len(cancels), BATCH):
+            # Some may have ended meanwhile; the next read shows whether all have.
+            with suppress(errors.ActionRejected, errors.OutcomeUnknown):
+                request = CancelOrders(tuple(cancels[at : at + BATCH]))
+                receipts.append((yield from self.live(self._delivery.submit(request, vault_address=vault))))
+        return receipts
+
+    def ended_since(self, owner: str, since_ms: int) -> Flow[dict[int, OrderState]]:
+        """Return the orders that were open and have ended since a time, by id, to the extent that they can be read.
+
+        Parameters
+        ----------
+        owner : str
+            Address of the account or vault.
+        since_ms : int
+            The time in Unix ms, on the venue's clock.
+        """
+        read = yield from self.reader.all_rows("order_states", {"account": owner}, since_ms, in_part=True)
+        rows = (seen(OrderState, row, in_part=True) for row in read.rows.values())
+        ended = (row for row in rows if row and row.order_id and row.symbol and row.time >= since_ms)
+        # A market or IOC order was never open.
+        return {row.order_id: row for row in ended
+                if row.status == CANCELED or (row.status == FILLED and row.tif not in ("IOC", "FOK"))}  # fmt: skip
 
     def cancel_all(self, owner: str, code: int | None, conditional: bool | None, vault: str | None) -> Flow[Cancelled]:
         """Cancel the open orders of an owner, until none that was open is left.
@@ -415,8 +599,8 @@ class OrderCalls:
         """
         # On the venue's clock, because the query for orders that ended meanwhile uses its times.
         began_ms: int = yield Now()
-        # Where the list is not complete, those that are known are cancelled, and the result is unknown.
-        states = yield from self.reader.open_orders(owner, code, in_part=True)
+        # Where the list is not complete, orders are cancelled in every product, also those that it does not show.
+        states = yield from self._look(owner, code, LOOK_SECONDS)
         missing, damaged = states.missing, states.damaged
         opening = {
             number: row
@@ -425,35 +609,34 @@ class OrderCalls:
         }
         waiting = {number for number in opening if states[number][0] == WAITING}
         receipts, triggered = Cancelled(), set[int]()
+        codes = [code] if code is not None else sorted({int(row.symbol) for row in opening.values()})
+        if code is None and states.missing:
+            codes = list(dict.fromkeys([*codes, *self.traded(), *(yield from self._catalogue.codes())]))
         # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
-        for each in sorted({int(row.symbol) for row in opening.values()}) if code is None else (code,):
+        for each in codes:
             for triggers in (True, False) if conditional is None else (conditional,):
-                sending = self._delivery.submit(CancelAll(each, triggers), vault_address=vault)
-                receipts.append((yield from self.live(sending)))
+                request = CancelAll(each, triggers)
+                receipts.append((yield from self._cancel_each(request, vault, 2 * self._delivery.retry.total)))
                 if not triggers:
                     accepted = {result.order_id for result in receipts[-1].results if result.accepted}
                     triggered |= waiting & accepted
         for attempt in range(ROUNDS):
-            states = yield from self.reader.open_orders(owner, code, in_part=True)
+            states = yield from self._look(owner, code, AGAIN_SECONDS if missing else LOOK_SECONDS)
             left = [number for number in opening if number in states]
             triggered |= {number for number in left if number in waiting and states[number][0] != WAITING}
             if not left:
                 break
             if attempt == 0 or attempt == ROUNDS // 2:
-                # By id: a new order of the same product must stay.
-                cancels = [cancel_item(int(opening[number].symbol), OrderRef(number)) for number in left]
-                for at in range(0, len(cancels), BATCH):
-                    # Some may have ended meanwhile; the next read shows whether all have.
-                    with suppress(errors.ActionRejected, errors.OutcomeUnknown):
-                        request = CancelOrders(tuple(cancels[at : at + BATCH]))
-                        receipts.append((yield from self.live(self._delivery.submit(request, vault_address=vault))))
+                receipts += yield from self.cancel_by_id({number: opening[number] for number in left}, vault)
             random_float: float = yield RandomFloat()
             yield Sleep(self._delivery.retry.wait(attempt, 0.5 + random_float / 2))
         else:
             message = f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}"
             raise errors.OutcomeUnknown(message)
         if states.missing or (missing and states):
-            message = f"cancel_all: {len(opening)} orders were cancelled, and others may be open"
+            named = {result.order_id for made in receipts for result in made.results if result.accepted}
+            many = f"{len(named | opening.keys()):,}" if named or opening else "an unknown number of"
+            message = f"cancel_all: {many} orders were cancelled, and others may be open"
             raise errors.OutcomeUnknown(f"{message}. {states.missing or missing}")
         done = "cancel_all: the orders were cancelled, but what was filled meanwhile is not known"
         try:
@@ -468,6 +651,15 @@ class OrderCalls:
         receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
         receipts.triggered = tuple(sorted(triggered | (waiting & receipts.filled.keys())))
         return receipts
+
+    def _look(self, owner: str, code: int | None, seconds: float) -> Flow[OpenOrders]:
+        """Return the open orders, or what says that they can't be read: they can be cancelled unseen."""
+        try:
+            return (yield from within(self.reader.open_orders(owner, code, in_part=True), seconds))
+        except (errors.TransportError, errors.ExchangeError) as error:
+            found = OpenOrders()
+            found.missing = f"The open orders can't be read: {error}"
+            return found
 
     def _ended(self, owner: str, opening: Mapping[int, OrderState], began_ms: int) -> Flow[dict[int, OrderState]]:
         """Return the present row of each order, in one windowed read. Orders that are not in it are queried by id."""
@@ -515,13 +707,17 @@ class OrderCalls:
         if (existing is None) == (cl_ord_id is None):
             raise errors.InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
-        product = yield from self._catalogue.find(new.symbol)
-        if not ref.order_id and new.cl_ord_id in (None, ref.cl_ord_id):
+        vault_address = yield from self.vault_of(existing, vault_address)
+        if isinstance(existing, Receipt):
+            yield from self._prove(existing)
+        code = yield from self._catalogue.code(new.symbol, leaving=new.item(0).reduces)
+        if new.cl_ord_id in (None, ref.cl_ord_id):
+            # With both ids the venue refuses another order that has got one of them.
             new = replace(new, cl_ord_id=ref.cl_ord_id)
         elif not ref.order_id:
             what = "the order to replace is named by its client id, so the new one keeps it. Leave cl_ord_id out"
             raise errors.InputError(what, field="new.cl_ord_id", rule="one", value=new.cl_ord_id)
-        action = OrderAction.made(ActionType.REPLACE, [new.item(product.code)], ref.order_id)
+        action = OrderAction.made(ActionType.REPLACE, [new.item(code)], ref.order_id)
         return (yield from self.live(self._delivery.submit(action, expiry_after, vault_address)))
 
     @bounded
@@ -561,13 +757,27 @@ def _named(order: OrderRef | ItemResult) -> tuple[str, int | None]:
     return (_NAMES["order_id"], order.order_id) if order.order_id else (_NAMES["cl_ord_id"], order.cl_ord_id)
 
 
-def _is_own(row: OrderState, result: ItemResult) -> bool:
+def _is_own(row: OrderState, result: ItemResult | OrderRef) -> bool:
     """Return whether the client ids agree: a venue that was started again gives out the same order ids again."""
     return not result.cl_ord_id or row.client_order_id in (None, 0, result.cl_ord_id)
 
 
+def _listed(what: object) -> list[Any]:
+    """Return each order of what names one or several."""
+    if rows := getattr(what, "itertuples", None):
+        # The exits of a bracket before its entry, with which the venue would cancel them.
+        return sorted(rows(), key=lambda row: not getattr(row, "parent_order_id", 0))
+    # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
+    if isinstance(what, Iterable) and not (isinstance(what, Receipt | str | bytes) or is_order_row(what)):
+        return list(what)
+    return [] if what is None else [what]
+
+
 def cancel_item(code: int, order: OrderRef | ItemResult) -> CancelItem:
-    """Return one item of cancelOrder: by the venue's id, else by the client id.
+    """Return one item of cancelOrder: by the ids that are known.
+
+    With both the venue refuses an order that has only one of them. A venue that was started again gives out the same
+    order ids again.
 
     Parameters
     ----------
@@ -576,7 +786,7 @@ def cancel_item(code: int, order: OrderRef | ItemResult) -> CancelItem:
     order : OrderRef or ItemResult
         The order, by its ids.
     """
-    return CancelItem(code, order.order_id) if order.order_id else CancelItem(code, None, order.cl_ord_id)
+    return CancelItem(code, order.order_id or None, order.cl_ord_id or None)
 
 
 def _order(value: object) -> OrderRef:

@@ -1,7 +1,9 @@
 """Queries for the outcome of a request: by the hash it was answered with, its orders' client ids, signer and nonce.
 
-They return a `Proof` only where a transaction names the request's signer and nonce, or rows of orders echo owner and
-client id. An answer without these counts only where it is certainly the answer to this query.
+Evidence counts by its content. A transaction proves a request if it names its signer, nonce and action, and has the
+hash of the signed data, or events of its orders. Rows of orders prove it if they agree with it under client ids that no
+other request can have, or name the transaction of its answer. Signer and nonce alone prove nothing: another program
+with the same key may have used them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ...errors import ActionRejected, BadAnswer, ExchangeError, TransportError
+from ...errors import ActionRejected, BadAnswer, ExchangeError, InvalidNonce, TransportError
 from ...protocol.hexbytes import hash_text
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS, ActionType, OrderField
@@ -27,7 +29,7 @@ from ...protocol.reads.info.explorer import TRANSACTION, TRANSACTIONS, Transacti
 from ...protocol.reads.info.orders import OrderEvent, OrderState
 from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
 from ..io.transport import NO_RETRY, Retry, read
-from .intents import Intent, Proof, has_fresh_ids
+from .intents import Intent, Proof, has_fresh_ids, has_marked_ids, has_unique_ids
 
 CLAIM = ActionType.CLAIM.value
 OrderRow = OrderState | OrderEvent | FeedOrderEvent
@@ -119,7 +121,10 @@ def query_execution(intent: Intent) -> Flow[Proof | Missing | Foreign]:
     # A claim or a setting has no orders. Its transaction is its only trace.
     if not intent.client_ids:
         return (yield from _find_transaction(intent))
-    return (yield from _find_orders(intent, in_part=False))
+    by_orders = yield from _find_orders(intent, in_part=False)
+    if isinstance(by_orders, Proof) or has_unique_ids(intent):
+        return by_orders
+    return (yield from _find_transaction(intent))
 
 
 def query_hash(intent: Intent, tx_hash: str) -> Flow[Proof | Missing | Foreign]:
@@ -140,7 +145,7 @@ def query_hash(intent: Intent, tx_hash: str) -> Flow[Proof | Missing | Foreign]:
     row = yield from _transaction_by_hash(tx_hash)
     if row is None or (named := _named(row, intent)) is None:
         return Missing(certain=False)
-    return (yield from _executed(intent, row)) if named else Foreign()
+    return (yield from _executed(intent, row, answered=True)) if named else Foreign()
 
 
 def _transaction_by_hash(tx_hash: str) -> Flow[Transaction | None]:
@@ -176,11 +181,25 @@ def _is_done(row: Transaction) -> bool:
 
 
 def _named(row: Transaction, intent: Intent) -> bool | None:
-    """Return whether a transaction names this request's signer and nonce, None where it does not say."""
-    shown = ((row.signer or "").lower(), intent.signer.lower()), (row.nonce, intent.nonce), (row.action, intent.action)
-    if any(given and given != own for given, own in shown):
+    """Return whether a transaction is this request's by all that it shows, None where it shows no signer or nonce."""
+    if any(given and given != own for given, own in ((row.nonce, intent.nonce), (row.action, intent.action))):
+        return False
+    if row.signer and row.signer.lower() != intent.signer.lower():
+        return False
+    if row.digest and intent.digest and row.digest.lower() != intent.digest:
         return False
     return True if row.signer and row.nonce else None
+
+
+def _uses_nonce(row: Transaction, intent: Intent) -> bool:
+    """Return whether a transaction used the request's nonce, so that no other can be the request's."""
+    return row.nonce == intent.nonce and (row.signer or "").lower() == intent.signer.lower()
+
+
+def _used_by_another(intent: Intent, row: Transaction) -> Proof:
+    what = f"nonce {intent.nonce} was used by another request of {intent.signer} ({row.action or 'transaction'} "
+    what += f"{str(row.tx_hash)[:10]}…), so nothing of this one was executed. Another program signs with the same key"
+    return Proof(False, InvalidNonce.code, what)
 
 
 REFUSAL_ROUNDS = (0.0, 0.1, 0.3, 0.6)
@@ -256,10 +275,15 @@ def query_outcome(intent: Intent) -> Flow[Proof | Missing]:
     ExchangeError
         When the venue refuses.
     """
+    many = len(intent.client_ids) > _ROUND  # each order is two queries, the transaction of all of them a few
+    by_nonce = (yield from _find_transaction(intent)) if many else None
+    if isinstance(by_nonce, Proof):
+        return by_nonce
     by_orders = yield from _find_orders(intent)
     if isinstance(by_orders, Proof):
         return by_orders
-    by_nonce = yield from _find_transaction(intent)
+    if by_nonce is None:
+        by_nonce = yield from _find_transaction(intent)
     return by_nonce if isinstance(by_nonce, Proof) else Missing(by_orders.certain or by_nonce.certain)
 
 
@@ -319,8 +343,11 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
         New records, in wire names.
     """
     events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
+    answered = hash_text(ActionAnswer.read(intent.data).tx_hash).lower()
     for done in (seen(Transaction, one) for one in acknowledged):
-        if done is not None and _named(done, intent) and _is_done(done):
+        # The answer, if it is this request's, named the transaction.
+        other = done is not None and answered and done.tx_hash and hash_text(done.tx_hash).lower() != answered
+        if done is not None and _named(done, intent) and _is_done(done) and not other:
             code, message, data = _shown(done)
             # Of several orders or cancels under a code some may stand.
             if (code and len(named_orders(intent.asked)) == 1) or intent.action not in _ORDER_ACTIONS:
@@ -329,8 +356,10 @@ def outcome_in_records(intent: Intent, channel: str, items: Sequence[Mapping[str
     # A message of userEvent names its account once, for all of its events.
     echo = {_ACCOUNT: owner} if channel == ACCOUNT_EVENTS else {}
     shown = [row for one in events if (row := seen(FeedOrderEvent, {**echo, **one})) is not None]
-    results = []
-    for item, cl_ord_id in zip(_orders(intent) if intent.client_ids else (), intent.client_ids, strict=True):
+    results: list[ItemAnswer] = []
+    if not has_unique_ids(intent):
+        return None
+    for item, cl_ord_id in zip(_orders(intent), intent.client_ids, strict=True):
         own = [row for row in shown if _echoes(row, owner, cl_ord_id) and _agrees(row, item)]
         first = next((row for row in own if row.status in _CONCLUSIVE), None)
         if first is None:
@@ -360,7 +389,7 @@ def _find_order(intent: Intent, owner: str, item: OrderItem, cl_ord_id: int) -> 
     if (found := _shown_order(intent, owner, item, cl_ord_id, states)) is None:
         events, _ = yield from _rows(queries.ORDER_EVENTS, **query)
         found = _shown_order(intent, owner, item, cl_ord_id, events)
-    # Rows of other orders: the answer is to another question.
+    # Rows of other orders: the answer is to another question, or another program uses the same client id.
     return found or Missing(certain=not states and not events)
 
 
@@ -370,14 +399,24 @@ def _shown_order(
     for row in rows:
         if row is None or not row.status or not is_same_order(row, item) or not _agrees(row, item):
             continue
-        # Under a client id of the user's own an earlier order may have ended.
-        recent = has_fresh_ids(intent) or (row.time or intent.created) > intent.created - CLOCK_MS
-        if recent and _echoes(row, owner, cl_ord_id):
+        if _is_of(row, intent) and _echoes(row, owner, cl_ord_id):
             rejected = row.status == "REJECTED"
             # Only events have a reason.
             why = (row.reason or row.status) if isinstance(row, OrderEvent) else "rejected"
             return ItemAnswer(cl_ord_id, row.order_id or None, int(rejected), why if rejected else row.status)
     return None
+
+
+def _is_of(row: OrderState | OrderEvent, intent: Intent) -> bool:
+    """Return whether an order under a client id of the request can't be another request's."""
+    if has_fresh_ids(intent):
+        return True
+    if has_marked_ids(intent):  # an earlier order of the same decision may have ended
+        return (row.time or intent.created) > intent.created - CLOCK_MS
+    # Any program of the account may use a client id that a user chose. The transaction tells them apart.
+    answered = ActionAnswer.read(intent.data).tx_hash
+    shown = row.tx_hash if isinstance(row, OrderEvent) else None
+    return bool(answered and shown) and hash_text(answered).lower() == hash_text(shown or "").lower()
 
 
 def _echoes(row: OrderRow, owner: str, cl_ord_id: int) -> bool:
@@ -436,12 +475,22 @@ def owner_of(intent: Intent) -> Flow[str | None]:
 
 
 def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
-    """Search the account's transactions, newest first, for signer and nonce.
+    """Search the account's transactions for signer and nonce, for a vault's request those of both."""
+    found = yield from _find_among(intent, intent.vault_address or intent.account)
+    if isinstance(found, Proof) or not intent.vault_address:
+        return found
+    # A key uses a nonce once, for whichever account. Another program may have used it for the leader's own.
+    other = yield from _find_among(intent, intent.account)
+    return other if isinstance(other, Proof) else Missing(found.certain and other.certain)
+
+
+def _find_among(intent: Intent, owner: str) -> Flow[Proof | Missing]:
+    """Search the transactions of one account, newest first, for signer and nonce.
 
     Pages by hand instead of with `reads.paging`: the search ends at the intent's time, a full read would fetch the
     whole history of the account.
     """
-    owner, different = intent.vault_address or intent.account, set[str]()
+    different = set[str]()
     for page in range(1, PAGES + 1):
         query = {"account": owner, "page": str(page), "page_size": str(PAGE_SIZE)}
         try:
@@ -450,8 +499,10 @@ def _find_transaction(intent: Intent) -> Flow[Proof | Missing]:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
         rows = [row for row in given if row is not None]
         for row in rows:
-            if _named(row, intent):
-                return (yield from _executed(intent, row)) if _is_done(row) else Missing(certain=False)
+            if _uses_nonce(row, intent):
+                if not _is_done(row):
+                    return Missing(certain=False)
+                return (yield from _executed(intent, row)) if _named(row, intent) else _used_by_another(intent, row)
         # A venue that lists nothing without saying that there is none, another's, or hides nonces, proves nothing.
         others = any((row.account or owner).lower() != owner.lower() for row in rows)
         hides = len(rows) < len(given) or not all(row.nonce and row.signer for row in rows)
@@ -472,18 +523,46 @@ def _is_last(rows: Sequence[object], different: int, total: int | None) -> bool:
     return len(rows) < PAGE_SIZE and len(rows) % _ROUND != 0
 
 
-def _executed(intent: Intent, row: Transaction) -> Flow[Proof | Missing]:
-    """Return the outcome that a transaction shows, with the result of each order from its events."""
+def _executed(intent: Intent, row: Transaction, answered: bool = False) -> Flow[Proof | Missing]:
+    """Return the outcome that a transaction shows, with the result of each order from its events.
+
+    Where neither the request's answer named the transaction nor it shows what was signed, its events must agree with
+    the request's orders.
+    """
     code, message, data = _shown(row)
+    proven = answered or bool(row.digest and intent.digest)
+    # The nonce was taken before the first copy arrived: a proxy has repeated it, or another program signed the same.
+    if proven and not answered and intent.code == InvalidNonce.code and not _is_like_no_other(intent):
+        if intent.action not in _REPEATABLE or code:
+            return Missing(certain=False)
+        return _settled(code, IDENTICAL, data, [])
     events: list[OrderEvent] = []
     if intent.action in _ORDER_ACTIONS:
         owner = intent.vault_address or row.account or intent.account
         events = yield from _events_of(owner, row)
-        if code and len(intent.client_ids) > 1 and intent.action not in BRACKET_ACTIONS:
-            # Some of the orders may stand, so each must show itself.
-            if not all(_own(*asked, events) for asked in named_orders(intent.asked)):
-                return (yield from _find_orders(intent, in_part=False))
+        named = named_orders(intent.asked)
+        own = [bool(_own(*asked, events)) for asked in named]
+        if not proven and named and events and not any(own):
+            return _used_by_another(intent, row)
+        # Of several some may stand, so each must show itself. A refusal of all executes nothing, whosever it is.
+        several = code and len(intent.client_ids) > 1 and intent.action not in BRACKET_ACTIONS
+        if not all(own) and (several or not (proven or code)):
+            return (yield from _find_orders(intent, in_part=False))
+    elif intent.code == InvalidNonce.code and not proven:
+        # The nonce was taken before the first copy arrived, so a proxy has repeated it, or it is another program's.
+        return Missing(certain=False)
     return _settled(code, message, data, _results(intent, events, code, message))
+
+
+IDENTICAL = "an identical request was executed, this one or that of another program with the same key"
+"""Message of a request that `submit` makes again, because what it asks for may have changed since the other one."""
+_REPEATABLE = (ActionType.CANCEL_ALL, ActionType.SET_LEVERAGE, ActionType.SET_MARGIN_MODE)
+"""Actions that may be executed twice: what they ask for may have changed since the other request."""
+
+
+def _is_like_no_other(intent: Intent) -> bool:
+    """Return whether no other program signs identical bytes: by chance in client ids or expiry, or with one effect."""
+    return has_unique_ids(intent) or intent.expiry_after is not None or intent.action == ActionType.CANCEL
 
 
 def _settled(code: int, message: str, data: dict[str, Any], results: list[ItemAnswer]) -> Proof:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ...checks import Failure, check_leverage, check_order, check_withdrawal
+from ...checks import Failure, check_leverage, check_order, check_prices, check_withdrawal
 from ...errors import BadAnswer, CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
+from ...numerals import plain_decimal
 from ...products import Product
 from ...protocol.enums import OrderSide, ReduceOnly
 from ...protocol.orders.items import OrderItem
-from ...protocol.orders.names import BRACKET_ACTIONS, ActionType
+from ...protocol.orders.names import BRACKET_ACTIONS, ActionType, OrderField
 from ...protocol.orders.order_actions import AnyAction, OrderAction, OtherAction
 from ...protocol.reads.door import R, legible
 from ...protocol.reads.endpoint import Endpoint
@@ -28,7 +29,8 @@ from ...protocol.reads.info.positions import POSITIONS
 from ...protocol.reads.product_rows import ProductRule
 from ..io.flow import Flow, Now
 from ..io.transport import Retry
-from ..reads.reading import Catalogue, fetch_rows, is_hedged
+from ..reads.catalogue import Catalogue
+from ..reads.reading import fetch_rows, is_hedged
 
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
@@ -52,8 +54,10 @@ class PreTradeChecks:
     catalogue: Catalogue
     account: Callable[[], Flow[str]]
     retry: Retry
-    _prices: dict[int, tuple[int, Decimal]] = field(default_factory=dict)
-    """Product code → (the venue's time of the read in ms, last price)."""
+    book: Callable[[str, str], Decimal | None] = lambda symbol, side: None
+    """Returns the price at which an order of a side would trade by an open live book, None without one."""
+    _prices: dict[tuple[int, str], tuple[int, Decimal]] = field(default_factory=dict)
+    """Product code and name of the price → (the venue's time of the read in ms, the price)."""
 
     def check(self, action: AnyAction, vault: str | None) -> Flow[None]:
         """Raise CheckFailed for every rule that the action breaks.
@@ -89,9 +93,15 @@ class PreTradeChecks:
     def _order(
         self, action: OrderAction, item: OrderItem, entry: Decimal | None, vault: str | None
     ) -> Flow[list[Failure]]:
-        product = yield from self._product(item.product)
+        if item.reduces:
+            # Nothing stands between a user and a smaller position: without a list the venue checks the numbers.
+            product = (yield from self.catalogue.exit(item.product)).listed
+        else:
+            product = yield from self._product(item.product)
         if product is None:
             return []
+        if not item.reduces and (doubt := self.catalogue.doubt(product)):
+            return [_bound(product, doubt)]
         facts: dict[str, Any] = {
             "entry": entry,
             "builder": action.builder is not None,
@@ -99,9 +109,15 @@ class PreTradeChecks:
             "triggered": action.type == ActionType.REPLACE and item.trigger_price is None,
             "words": action.words,
         }
+        apart: list[Failure] = []
         if item.price == "0" and not item.trigger_price and not item.reduces:
-            facts["last"] = yield from self.last_price(product, Decimal(item.quantity))
+            slippage = plain_decimal(item.slippage)
+            facts["last"], apart = yield from self.prices(product, item.side, Decimal(item.quantity), slippage)
+        if apart and (yield from self.closes(product, item.side, Decimal(item.quantity), vault)):
+            apart = []
         failures = check_order(product, item, **facts)
+        if failures and all(each.reduces for each in action.orders):
+            failures = yield from self._undisputed(failures, product, item, facts, vault)
         if any(failure.rule == ProductRule.MIN_VALUE for failure in failures) and action.builder is None:
             # An order that closes a whole small position passes, so only now its size matters. A builder's order is
             # for a trader whom it does not name.
@@ -110,6 +126,68 @@ class PreTradeChecks:
             except BadAnswer:  # the venue knows the position
                 return [failure for failure in failures if failure.rule != ProductRule.MIN_VALUE]
             failures = check_order(product, item, **facts)
+        return failures + apart
+
+    def prices(
+        self, product: Product, side: str, quantity: Decimal, slippage: Decimal | None = None, **seen: Decimal
+    ) -> Flow[tuple[Decimal | None, list[Failure]]]:
+        """Return the price of the last trade, and why nothing may be sized by it: book, last and mark price differ.
+
+        Parameters
+        ----------
+        product : Product
+            The product.
+        side : str
+            Side of the order.
+        quantity : Decimal
+            Quantity of the order in base units, 0 where it is not known.
+        slippage : Decimal, optional
+            How far they may be apart, a ratio (default: that of a market order that names none).
+        **seen : Decimal
+            Further prices by name, such as the one by which the quantity was found.
+
+        Returns
+        -------
+        last : Decimal or None
+            Price in USDC, without a trade yet the mark price, None where neither is known.
+        failures : list of Failure
+            Empty where all that are known agree.
+        """
+        found: dict[str, Decimal | None] = {}
+        failures: list[Failure] = []
+        for _ in range(2):
+            found["book"] = self.book(product.symbol, side)
+            for name, read in self._reads.items():
+                found[name] = yield from self._price(product, quantity, name, read)
+            if not (failures := check_prices(product, found | seen, slippage)):
+                break
+            # Prices that were read earlier may only be older, so they are read once more.
+            self._prices = {key: one for key, one in self._prices.items() if key[0] != product.code}
+        # Without a trade yet, the venue takes the mark price.
+        return found["last"] or found["mark"], failures
+
+    def _undisputed(
+        self, failures: list[Failure], product: Product, item: OrderItem, facts: dict[str, Any], vault: str | None
+    ) -> Flow[list[Failure]]:
+        """Return the failures of an order that leaves, without those that the list of products may be wrong about.
+
+        A wrong number in the list must not stand between a user and a smaller position.
+        """
+        if (before := (yield from self.catalogue.exit(product.code)).before) is not None:
+            also = {(each.rule, each.field) for each in check_order(before, item, **facts)}
+            failures = [each for each in failures if (each.rule, each.field) in also]
+        doubted = {ProductRule.STEP_SIZE, ProductRule.MAX_QUANTITY}
+        if any(each.rule in doubted for each in failures):
+            sizes: list[Decimal] = []
+            with suppress(BadAnswer):
+                for row in (yield from self._owned(POSITIONS, product, vault)):
+                    sizes += (abs(size) for size in (row.long_size, row.short_size) if size)
+            # A whole position can be closed. Where it can't be read, only the venue knows.
+            if sizes and Decimal(item.quantity) not in sizes:
+                doubted.discard(ProductRule.MAX_QUANTITY)
+                if not any(size % product.step_size for size in sizes):  # else the venue has other steps
+                    doubted.clear()
+            failures = [each for each in failures if each.rule not in doubted]
         return failures
 
     def _product(self, code: int) -> Flow[Product | None]:
@@ -123,26 +201,35 @@ class PreTradeChecks:
         except (UnknownProduct, ExchangeError, TransportError):
             return None
 
-    def last_price(self, product: Product, quantity: Decimal) -> Flow[Decimal | None]:
-        """Return the price of the last trade in USDC. An older one serves where the order is far above the minimum.
+    def highest_price(self, product: Product) -> Flow[Decimal | None]:
+        """Return the higher of last and mark price in USDC, None where neither is known. Limits count the worst case.
 
         Parameters
         ----------
         product : Product
-            Product whose last trade is read.
-        quantity : Decimal
-            Quantity of the order in base units.
+            The product.
         """
+        found = []
+        for name, read in self._reads.items():
+            found.append((yield from self._price(product, Decimal(0), name, read)))
+        return max(filter(None, found), default=None)
+
+    @property
+    def _reads(self) -> dict[str, Callable[[Product], Flow[Decimal | None]]]:
+        return {"last": self._last_close, "mark": self._mark_price}
+
+    def _price(
+        self, product: Product, quantity: Decimal, name: str, read: Callable[[Product], Flow[Decimal | None]]
+    ) -> Flow[Decimal | None]:
+        """Return a price of a product, None where it can't be read. An earlier one serves far above the minimum."""
         now: int = yield Now()
-        known = self._prices.get(product.code)
+        known = self._prices.get((product.code, name))
         if known and 0 <= now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
             return known[1]
-        # Without a trade yet, the venue takes the mark price.
-        for read in (self._last_close, self._mark_price):
-            with suppress(BadAnswer):
-                if price := (yield from read(product)):
-                    self._prices[product.code] = (now, price)
-                    return price
+        with suppress(BadAnswer):
+            if price := (yield from read(product)):
+                self._prices[product.code, name] = (now, price)
+                return price
         return None
 
     def _last_close(self, product: Product) -> Flow[Decimal | None]:
@@ -152,6 +239,25 @@ class PreTradeChecks:
     def _mark_price(self, product: Product) -> Flow[Decimal | None]:
         rows = yield from self._rows(FUNDING_RATES, symbol=str(product.code))
         return next((row.mark_price for row in rows), None)
+
+    def closes(self, product: Product, side: str, quantity: Decimal, vault: str | None = None) -> Flow[bool]:
+        """Return whether an order closes the position or a part of it. No price may stand in the way of that.
+
+        Parameters
+        ----------
+        product : Product
+            The product.
+        side : str
+            Side of the order.
+        quantity : Decimal
+            Quantity of the order in base units.
+        vault : str, optional
+            Address of the vault that trades (default: the account trades).
+        """
+        try:
+            return bool(quantity <= (yield from self._covered(product, side, vault)))
+        except BadAnswer:
+            return False
 
     def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
         """Return the size of the position that an order of this side closes."""
@@ -166,6 +272,8 @@ class PreTradeChecks:
         product = yield from self._product(code)
         if product is None:
             return []
+        if doubt := self.catalogue.doubt(product):
+            return [_bound(product, doubt)]
         failures = check_leverage(product, leverage)
         if failures or all(leverage <= (tier.max_leverage or leverage) for tier in product.tiers or ()):
             return failures
@@ -202,3 +310,7 @@ class PreTradeChecks:
         except (ExchangeError, TransportError):
             return []
         return legible(endpoint.row, given, endpoint.path)
+
+
+def _bound(product: Product, doubt: str) -> Failure:
+    return Failure("binding", OrderField.PRODUCT, str(product.code), product.symbol, doubt)

@@ -18,7 +18,7 @@ from ...protocol.orders.names import BRACKET_ACTIONS, ORDER_ACTIONS
 from ...protocol.orders.order_actions import placed_items
 from ...protocol.reads.action_results import ActionAnswer
 from ...protocol.reads.info.orders import OrderState
-from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow
+from ..io.flow import Asynchronous, Driver, Fetch, Flow, HasTwin, Reply, Synchronous, flow, urgently
 from ..reads.reading import amount
 from .intents import OPEN, Intent, IntentState
 
@@ -282,7 +282,7 @@ class Receipt(Synchronous, HasTwin["AsyncReceipt"]):
         >>> made.status
         'CANCELED'
         """
-        made: Receipt = yield from self._calls().cancel_receipt(self)
+        made: Receipt = yield from urgently(self._calls().cancel_receipt(self))
         return made
 
     @flow

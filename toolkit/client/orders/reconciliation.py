@@ -19,7 +19,7 @@ from ...protocol.orders.names import ActionType, OrderField
 from ...protocol.orders.order_actions import named_orders
 from ...protocol.reads.action_results import ActionAnswer, credited_address
 from ..io.flow import Flow, Now
-from ..io.transport import Envelope, Retry, describe_clock_skew
+from ..io.transport import Envelope, Retry, describe_clock_skew, retry_after
 from .intents import ARRIVED, OPEN, Changes, Intent, IntentState, Ledger, Proof, has_fresh_ids
 from .outcome import (
     CLAIM,
@@ -100,16 +100,19 @@ class Reconciler:
         error = self.error(intent, answer)
         # No longer SENT: another process resolves the intent and may have sent a copy as well.
         in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
-        in_doubt = in_doubt or isinstance(error, errors.InvalidNonce)  # a copy may have used it, and be executed later
-        known = yield from self._ask(intent, error, in_doubt, retry)
+        # A copy that a proxy repeated may have used the nonce, and be executed later. Or another program did.
+        used, again = isinstance(error, errors.InvalidNonce), in_doubt
+        asked = replace(intent, code=error.code) if used and not again else intent
+        known = yield from self._ask(asked, error, in_doubt or used, retry)
         if isinstance(known, Proof):
             return self.record_found(intent, now, known)
         in_doubt = in_doubt or not known.certain
-        if in_doubt and not (known.certain and (proves_no_execution(error) or self.is_over(intent, now))):
+        if (in_doubt or used) and not (known.certain and (proves_no_execution(error) or self.is_over(intent, now))):
             message = f"{answer.message} (code {answer.code}), and the venue does not show its outcome"
             if isinstance(error, errors.SignatureRejected | errors.RequestExpired):
                 message += f". A copy that it took before would show within {self.latest_ms // 1000} s"
-            code = None if _leaves_open(error) else answer.code  # of HTTP 503 with 40204, say: no word of the venue's
+            # Of HTTP 503 with 40204, say: no word of the venue's. And a nonce that an earlier copy may have used.
+            code = None if _leaves_open(error) or (used and again) else answer.code
             intent = self.update(intent, now, state=IntentState.UNKNOWN, code=code, message=message)
             if intent.settled:
                 return self.result_or_raise(intent)
@@ -262,7 +265,7 @@ class Reconciler:
         """
         now: int = yield Now()
         certain = not in_doubt
-        if not isinstance(failure, errors.NotSent):
+        if not never_left(failure):
             # What answered may have answered another request, so the venue is asked, if it can be.
             known: Proof | Missing = Missing(certain=False)
             refused = isinstance(failure, errors.HttpStatus) and not in_doubt
@@ -273,8 +276,8 @@ class Reconciler:
                 return self.record_found(intent, now, known)
             certain = certain and known.certain
         if certain:
-            message = f"not sent: {failure}" if isinstance(failure, errors.NotSent) else str(failure)
-            proof = Proof(False, getattr(failure, "code", None), message)
+            message = f"not sent: {failure}" if never_left(failure) else str(failure)
+            proof = Proof(False, None if never_left(failure) else getattr(failure, "code", None), message)
             # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
             intent = self.update(intent, now, expected=IntentState.SENT, proof=proof)
         if not intent.settled:
@@ -367,24 +370,39 @@ class Reconciler:
         skew_ms = self.clock_skew()
         if answer.code == errors.RequestExpired.code and skew_ms is not None:
             message = f"{message}; {describe_clock_skew(skew_ms)}"
+        reply = answer.reply
+        wait = retry_after(reply.headers) if reply.wait is None else reply.wait
         error = errors.exchange_error(
-            answer.code, message, data=data, action=intent.action, http_status=answer.reply.status
+            answer.code, message, data=data, action=intent.action, http_status=reply.status, retry_after=wait
         )
         if isinstance(error, errors.RequestExpired):
             error.clock_skew_ms = skew_ms
         return error
 
 
-def proves_not_received(error: errors.TransportError) -> bool:
+def never_left(error: errors.ToolkitError) -> bool:
+    """Return whether nothing was sent: the network could not be reached, or the toolkit held the request back.
+
+    Parameters
+    ----------
+    error : ToolkitError
+        Error of the request.
+    """
+    return isinstance(error, errors.NotSent) or (isinstance(error, errors.RateLimited) and not error.sent)
+
+
+def proves_not_received(error: errors.TransportError | errors.RateLimited) -> bool:
     """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back.
 
     Parameters
     ----------
-    error : TransportError
+    error : TransportError or RateLimited
         Error of the request.
     """
-    if isinstance(error, errors.NotSent):
+    if never_left(error):
         return True
+    if isinstance(error, errors.RateLimited):
+        return error.http_status in errors.LIMITED_STATUSES
     # 408 is sent when the server stopped waiting, which says nothing about what it had read.
     return isinstance(error, errors.HttpStatus) and 400 <= error.status < 500 and error.status != 408
 
@@ -398,7 +416,7 @@ def is_transient(answer: Envelope) -> bool:
         The venue's response.
     """
     # Of a proxy, too, whose body has no code of the venue.
-    if answer.code == errors.RateLimited.code or answer.reply.status == 429:
+    if answer.code == errors.RateLimited.code or answer.reply.status in errors.LIMITED_STATUSES:
         return True
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...errors import BadAnswer, InputError, ToolkitError, WalletError, warn
+from ...checks import check_prices
+from ...errors import (
+    CheckFailed,
+    InputError,
+    ToolkitError,
+    WalletError,
+)
 from ...guards import no_keys
 from ...numerals import plain_text, read_positive
-from ...orders import Bracket, Ladder, Order, close_position, order
+from ...orders import Bracket, Ladder, Order, order
 from ...products import Amount, Product, ProductTable, exact
 from ...protocol.enums import AgentStatus
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
-from ...protocol.reads.info.positions import POSITIONS, Position
 from ...protocol.reads.product_rows import ProductRule
-from ..io.flow import Flow, SessionPart, trading_flow
-from ..reads.reading import Catalogue, Reader, approvals_of, fetch_rows, is_hedged, read_in_part
+from ..io.flow import Flow, SessionPart, exit_flow, hastily, trading_flow
+from ..reads.catalogue import Catalogue
+from ..reads.reading import Reader, approvals_of, fetch_rows
 from .delivery import Delivery, Prepared
 from .intents import Intent, IntentState, frame
 from .order_calls import By, Cancelled, OrderCalls
@@ -181,9 +187,9 @@ class TradingFlows:
         Examples
         --------
         >>> session.buy("BTCUSDC", "0.01")
-        <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x6590137d…>
+        <Receipt placeOrder ACCEPTED, order 1 filled 0.01 at 62506.6, tx 0x1a365bda…>
         """
-        exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
+        exact_quantity, note = yield from self._quantity(symbol, "BUY", quantity, value, price, slippage, reduce_only)
         made = order(
             symbol, "BUY", exact_quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
@@ -252,7 +258,7 @@ class TradingFlows:
         >>> session.sell("BTCUSDC", "0.01", "70000", tif="POST_ONLY").status
         'NEW'
         """
-        exact_quantity, note = yield from self._quantity(symbol, quantity, value, price)
+        exact_quantity, note = yield from self._quantity(symbol, "SELL", quantity, value, price, slippage, reduce_only)
         made = order(
             symbol, "SELL", exact_quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
             slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
@@ -296,6 +302,11 @@ class TradingFlows:
         return (yield from self._place(orders, expiry_after, vault_address))
 
     def _order_action(self, given: object) -> Flow[OrderAction]:
+        # The codes of products may have to be read first. An order at market does not wait long for that either.
+        reading = self._read_order_action(given)
+        return (yield from (hastily(reading, self._delivery.retry.moment) if _may_be_at_market(given) else reading))
+
+    def _read_order_action(self, given: object) -> Flow[OrderAction]:
         """Return the action that places orders, with every field checked. Raises InputError."""
         found: list[object] = []
         for each in given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]:
@@ -306,13 +317,22 @@ class TradingFlows:
         orders = self._check_orders(found)
         items: list[OrderItem] = []
         for each in orders:
-            code = (yield from self._catalogue.find(each.symbol)).code
+            leaving = all(leg.item(0).reduces for leg in each.legs)
+            code = yield from self._catalogue.code(each.symbol, leaving)
             items += [leg.item(code) for leg in each.legs]
         return OrderAction.made(orders[0].action, items)
 
     def _quantity(
-        self, symbol: str | int, quantity: Amount | None, value: Amount | None, price: Amount | None
-    ) -> Flow[tuple[Amount, str]]:
+        self, symbol: str | int, side: str, quantity: Amount | None, value: Amount | None, price: Amount | None,
+        slippage: Amount | None, reduce_only: bool | str | None,
+    ) -> Flow[tuple[Amount, str]]:  # fmt: skip
+        reading = self._exact_quantity(symbol, side, quantity, value, price, slippage, reduce_only)
+        return (yield from (hastily(reading, self._delivery.retry.moment) if price is None else reading))
+
+    def _exact_quantity(
+        self, symbol: str | int, side: str, quantity: Amount | None, value: Amount | None, price: Amount | None,
+        slippage: Amount | None, reduce_only: bool | str | None,
+    ) -> Flow[tuple[Amount, str]]:  # fmt: skip
         """Return the quantity to trade and how it was rounded: `quantity` and "", or what `value` pays for."""
         if quantity is not None and value is None:
             return quantity, ""
@@ -320,8 +340,17 @@ class TradingFlows:
             raise InputError("give a quantity in base units, or value= in USDC, not both", field="quantity", rule="one")
         product = yield from self._catalogue.find(symbol)
         worth = read_positive(exact(value, "value"), "value")
-        at = (yield from self._checks.last_price(product, Decimal(0))) if price is None else exact(price, "price")
-        at = read_positive(at, "price")
+        at = None if price is None else read_positive(exact(price, "price"), "price")
+        if at is None or side == "SELL":
+            within = None if slippage is None else exact(slippage, "slippage")
+            # What is sold at a limit far below the market trades at the market: for a multiple of the value.
+            last, apart = yield from self._checks.prices(product, side, Decimal(0), within)
+            if at is not None:
+                apart = check_prices(product, {"limit": at, "last": last}, within) if last and at < last else []
+            at = at or read_positive(last, "price")
+            # Nothing stands between a user and a smaller position.
+            if apart and not reduce_only and not (yield from self._checks.closes(product, side, worth / at)):
+                raise CheckFailed(apart)
         rounded = product.round_quantity(worth / at, "down")
         if not rounded:
             least = plain_text(product.step_size * at)
@@ -363,7 +392,7 @@ class TradingFlows:
         by : {"order_id", "cl_ord_id"}, optional
             "order_id" or "cl_ord_id" where both exist (default: whichever is found).
         vault_address : str, optional
-            Address of the vault whose order it is (default: the account's).
+            Address of the vault whose order it is (default: that of a receipt, else the account's).
 
         Returns
         -------
@@ -408,7 +437,7 @@ class TradingFlows:
         expiry_after : int, optional
             Unix ms after which the venue refuses it (default: in a minute, None: never).
         vault_address : str, optional
-            Vault to trade for (default: the account).
+            Vault to trade for (default: that of a receipt, else the account).
 
         Returns
         -------
@@ -427,7 +456,7 @@ class TradingFlows:
         """
         return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
-    @trading_flow
+    @exit_flow
     def cancel(
         self,
         what: OrderLike | Iterable[OrderLike] | None = None,
@@ -447,7 +476,7 @@ class TradingFlows:
         cl_ord_id : int or str, optional
             Client id of the order, in place of `what` (default: None).
         vault_address : str, optional
-            Address of the vault whose orders they are (default: the account's).
+            Address of the vault whose orders they are (default: that of the receipts, else the account's).
 
         Returns
         -------
@@ -465,11 +494,14 @@ class TradingFlows:
         >>> made.status
         'CANCELED'
         """
-        cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
-        sending = self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=vault_address)
+        if isinstance(what, Iterator):
+            what = list(what)
+        vault = yield from self._calls.vault_of(what, vault_address)
+        cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault)
+        sending = self._delivery.submit(CancelOrders(tuple(cancels)), vault_address=vault)
         return (yield from self._calls.live(sending))
 
-    @trading_flow
+    @exit_flow
     def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
     ) -> Flow[Cancelled]:
@@ -505,67 +537,8 @@ class TradingFlows:
         'CANCELED'
         """
         owner = vault_address or (yield from self._account())
-        code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
+        code = None if symbol is None else (yield from self._catalogue.code(symbol, leaving=True))
         return (yield from self._calls.cancel_all(owner, code, conditional, vault_address))
-
-    @trading_flow
-    def close_position(
-        self,
-        symbol: str | int,
-        *,
-        price: Amount | None = None,
-        slippage: Amount | None = None,
-        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
-        """Close the whole position of a product with reduce-only orders, and return the Receipt.
-
-        In hedge mode both legs are closed. Other errors are those of `buy`.
-
-        Parameters
-        ----------
-        symbol : str or int
-            Product, by symbol or code.
-        price : int, str, Decimal or float, optional
-            Limit price in USDC (default: at market).
-        slippage : int, str, Decimal or float, optional
-            Largest distance from the last price at market, a ratio (default: 0.03).
-        tif : {"GTC", "IOC", "FOK", "POST_ONLY"}, optional
-            GTC, IOC, FOK or POST_ONLY (default: GTC with a price, else IOC).
-        vault_address : str, optional
-            Address of the vault whose position it is (default: the account's).
-
-        Returns
-        -------
-        Receipt
-
-        Raises
-        ------
-        InputError
-            When there is no position.
-        BadAnswer
-            When no position can be read. Where some can, they are closed, with a DataWarning about the others.
-
-        Examples
-        --------
-        >>> _ = session.buy("BTCUSDC", "0.01")
-        >>> session.close_position("BTCUSDC").filled, len(session.positions())
-        (Decimal('0.010'), 0)
-        """
-        product = yield from self._catalogue.find(symbol)
-        owner = vault_address or (yield from self._account())
-        # A row of somebody else, or a damaged one, must not stand in the way of a smaller position.
-        rows, why = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
-        options: dict[str, Any] = {"slippage": slippage, "tif": tif}
-        orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
-        if why and not orders:
-            raise BadAnswer(f"close_position: nothing was sent, because no position can be read. {why}")
-        if not orders:
-            message = f"there is no position in {product.symbol} to close"
-            raise InputError(message, field="symbol", rule="position", value=symbol)
-        if why:
-            warn(f"close_position: {why}")
-        return (yield from self._place(orders, vault_address=vault_address))
 
     @trading_flow
     def resolve(
@@ -600,9 +573,10 @@ class TradingFlows:
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
 
 
-def _closing_orders(product: Product, row: Position, price: Amount | None, options: Mapping[str, Any]) -> list[Order]:
-    sizes = [size for size in (row.long_size, -abs(row.short_size)) if size]
-    return [close_position(product.symbol, size, price, hedge=is_hedged(row), **options) for size in sizes]
+def _may_be_at_market(given: object) -> bool:
+    """Return whether an order that was given opens at the price of this moment. Its product need not be known."""
+    listed = given if isinstance(given, list | tuple) else [given]
+    return any(each.legs[0].item(0).is_of_the_moment for each in listed if isinstance(each, Order | Bracket))
 
 
 class IntentFlows(SessionPart):

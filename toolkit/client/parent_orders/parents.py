@@ -9,16 +9,28 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from ...errors import CheckFailed, InputError, ToolkitError, WaitTimeout, require
+from ...errors import (
+    CheckFailed,
+    ExchangeError,
+    InputError,
+    LimitReached,
+    ToolkitError,
+    TransportError,
+    WaitTimeout,
+    require,
+    warn,
+)
 from ...numerals import Span, Timeout, plain_text, wait_seconds
 from ...orders import Twap, twap
-from ...products import Amount
+from ...products import Amount, Product
 from ...protocol.orders.order_actions import OrderAction
+from ...protocol.reads.info.positions import POSITIONS
 from ...protocol.reads.product_rows import ProductRule
 from ...protocol.reads.rows import TIME
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
-from ..reads.reading import Catalogue
+from ..reads.catalogue import Catalogue
+from ..reads.reading import is_hedged, read_in_part
 from .plan import RUNNING, Plan
 from .schedule import ParentRunner
 
@@ -93,8 +105,8 @@ class ParentOrder:
 
     @property
     def message(self) -> str:
-        """Why the last slice traded nothing, "" when it was placed."""
-        return self.plan.message
+        """Why the last slice traded nothing, or what is not known of earlier ones, "" for nothing."""
+        return self.plan.why
 
     def cancel(self) -> ParentOrder:
         """Place no further child orders, and return itself. One that has ended stays as it is.
@@ -109,7 +121,13 @@ class ParentOrder:
         >>> parent.cancel().status
         'CANCELED'
         """
-        self._runner.cancel(self.id)
+        try:
+            self._runner.cancel(self.id)
+        except (LimitReached, InputError):
+            raise
+        except ToolkitError as error:
+            # It is halted in memory first. Another process finds it interrupted, and continues it only when it is told.
+            warn(f"{self.id} places no further child order, but the ledger can't say so, nor show its fills: {error}")
         return self
 
     def resume(self, *, confirmed: bool = False) -> ParentOrder:
@@ -225,7 +243,7 @@ class ParentOrder:
         average = plan.average_price
         at = "" if average is None else f" at {plain_text(average.quantize(Decimal('1e-6')))}"
         words = f"{plan.twap.describe()}: {plan.done} of {plan.twap.slices}, {plan.filled} filled{at}"
-        return words + (f"; {plan.message}" if plan.message else "")
+        return words + (f"; {plan.why}" if plan.why else "")
 
     def __repr__(self) -> str:
         try:
@@ -263,6 +281,9 @@ class ParentOrderFlows:
 
         The first child order is placed immediately, and each is IOC. The rest of one is added to the next, which has at
         most three times its size. A child order that the venue refuses is left out, and `message` says why.
+
+        Where it begins within a position of the other side, its child orders only reduce, also if you close that by
+        hand meanwhile. Where you close what it has opened, it opens nothing more until you `resume` it.
 
         This session places them, by its clock, as long as it is open. Each is an intent in the ledger. After a restart
         `parent_orders()` shows the parent order as INTERRUPTED, and its handle resumes or cancels it.
@@ -338,6 +359,8 @@ class ParentOrderFlows:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
         product = yield from self._catalogue.find(made.symbol)
         made = replace(made, symbol=product.symbol).check(product)
+        if not made.reduce_only and (yield from self._only_closes(made, product, vault)):
+            made = replace(made, reduce_only=True)
         action = yield from self._first_child(made)
         try:
             if self._delivery.check is not None:
@@ -352,6 +375,16 @@ class ParentOrderFlows:
                 field="slices", rule=ProductRule.MIN_VALUE, value=made.slices, nearest=(str(most),) if most > 1 else (),
             ) from error  # fmt: skip
         return made
+
+    def _only_closes(self, made: Twap, product: Product, vault: str | None) -> Flow[bool]:
+        """Return whether a TWAP begins within a position of the other side, so that all of it reduces."""
+        owner = vault or (yield from self._delivery.account())
+        try:
+            rows, _ = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
+        except (TransportError, ExchangeError):  # it is checked as one that may open
+            return False
+        held = [abs(row.short_size) if made.side == "BUY" else row.long_size for row in rows if not is_hedged(row)]
+        return any(size >= Decimal(made.quantity) for size in held)
 
 
 class ParentOrderPartFlows(SessionPart):
@@ -415,7 +448,8 @@ class ParentOrderPartFlows(SessionPart):
         rows = [
             {
                 **{name: getattr(one.twap, name) for name in ("side", "quantity", "slices")},
-                **{name: getattr(one, name) for name in ("filled", "average_price", "done", "message")},
+                **{name: getattr(one, name) for name in ("filled", "average_price", "done")},
+                "message": one.why,
                 "parent": one.id,
                 "symbol": str(one.twap.symbol),
                 "created": one.created_ms,

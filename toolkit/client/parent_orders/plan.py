@@ -108,6 +108,12 @@ class Plan:
         return sum((child.value for child in self.children), _ZERO) / filled if filled else None
 
     @property
+    def why(self) -> str:
+        """Why the last slice was not placed, or what is not known of earlier ones, "" for nothing."""
+        unknown = sum(child.filled is None for child in self.children)
+        return self.message or (f"what {unknown} child orders have filled is not known yet" if unknown else "")
+
+    @property
     def settled(self) -> bool:
         """Whether the fills of all children are known."""
         return all(child.filled is not None for child in self.children)

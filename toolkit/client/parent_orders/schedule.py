@@ -10,7 +10,7 @@ runner when a slice is due, so that with a manual clock the same happens at the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,17 +18,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...errors import InputError, SessionClosed, StoredFileError, ToolkitError
+from ...errors import InputError, LimitReached, SessionClosed, StoredFileError, ToolkitError
 from ...protocol.orders.order_actions import OrderAction
 from ..orders.intents import OPEN, intent_id
-from ..orders.receipts import fills_of, receipt
+from ..orders.receipts import receipt
 from .plan import CANCELED, FINISHED, RUNNING, Child, Plan
+from .witnesses import closed_by_hand, filled
 
 if TYPE_CHECKING:
     from ...orders import Twap
+    from ...products import Product
     from ..orders.delivery import Delivery, Prepared
     from ..orders.order_calls import OrderCalls
-    from ..reads.reading import Catalogue
+    from ..reads.catalogue import Catalogue
 
 PREFIX = "parent-"
 INTERRUPTED = "INTERRUPTED"
@@ -63,6 +65,12 @@ class ParentRunner:
     def __post_init__(self) -> None:
         self._due: dict[str, int] = {}
         """Own parent order → the moment of its next slice, or of the next query for the outcome of its children."""
+        self._ids: dict[str, int | None] = {}
+        """Intent of a child order → its client id."""
+        self._continued_ms: dict[str, int] = {}
+        """Parent order → when it was resumed here. What its owner closed before does not count."""
+        self._halted: set[str] = set()
+        """Parent orders that place no further child here, whatever their entry says."""
         self._lock = threading.RLock()
         self._awake = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -118,25 +126,53 @@ class ParentRunner:
         now_ms = self.now_ms()
         with self._lock:
             # The former owner finds itself replaced before its next child: see `_change`.
+            self._halted.discard(id)
+            self._continued_ms[id] = now_ms
             if self._change(id, lambda one: replace(one, owner=self._owner, due_ms=now_ms)) is None:
                 raise InputError(f"{id} has ended", field="id", rule="not ended", value=self.plan(id).state)
             self._due[id] = now_ms
             self.ring()
             return self._watch(id)
 
-    def cancel(self, id: str) -> Plan:
+    def halt(self, ids: Iterable[str]) -> None:
+        """Let parent orders place no further child order, immediately and without waiting for one that is on its way.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            Ids of the parent orders.
+        """
+        for id in ids:
+            self._halted.add(id)  # holds where the ledger can't be written, too
+            with suppress(ToolkitError):  # `cancel` says so
+                self._change(id, lambda one: replace(one, state=CANCELED))
+
+    def cancel(self, id: str, timeout: float = -1) -> Plan:
         """Place no further child order. One that is on its way may still fill. Its fill is counted.
 
         Parameters
         ----------
         id : str
             Id of the parent order.
+        timeout : float, optional
+            Longest wait for a child that is on its way, in seconds (default: until it has its outcome).
+
+        Raises
+        ------
+        LimitReached
+            After `timeout` seconds. It places no further child order all the same.
         """
-        with self._lock:
-            # Before the outcome of children is queried, which takes time in which another could be placed.
+        # Before the outcome of children is queried, which takes time in which another could be placed.
+        self.halt([id])
+        if not self._lock.acquire(timeout=timeout):
+            what = f"{id} places no further child order, but one is on its way and did not end within {timeout:g} s"
+            raise LimitReached(what, limit="timeout")
+        try:
             self._change(id, lambda one: replace(one, state=CANCELED))
             self._settle(self.plan(id))
             return self._watch(id)
+        finally:
+            self._lock.release()
 
     def _require_open(self, what: str) -> None:
         if self._closed or self._delivery.closed:
@@ -244,7 +280,8 @@ class ParentRunner:
         try:
             plan = self._settle(self.plan(id))
             # Read again after the outcome of earlier children: their rest is added to this one.
-            if plan.state == RUNNING and plan.owner == self._owner and plan.done < plan.twap.slices:
+            runs = plan.state == RUNNING and plan.owner == self._owner and id not in self._halted
+            if runs and plan.done < plan.twap.slices:
                 self._slice(plan)
             self._watch(id)
         except SessionClosed:
@@ -276,6 +313,8 @@ class ParentRunner:
         try:
             product = run(self._catalogue.find(plan.twap.symbol))
             quantity = plan.next_quantity(product)
+            if quantity:
+                self._check_hand(plan, product)
             if quantity and prepared is None:
                 child_order = plan.twap.child(quantity)
                 action = OrderAction.made(child_order.action, [child_order.item(product.code)])
@@ -291,6 +330,8 @@ class ParentRunner:
         # The slice is claimed in the ledger before it is sent: of two sessions only one gets it.
         if self._change(plan.id, lambda one: one.advanced(now_ms, child), plan) is None or prepared is None:
             return  # taken over or cancelled meanwhile
+        if plan.id in self._halted:
+            return  # since the claim; it was never recorded, so it counts as not sent
         try:
             # Whoever started or resumed it has confirmed all of its child orders.
             run(self._calls.live(self._delivery.send(prepared, confirmed=True)))
@@ -299,11 +340,27 @@ class ParentRunner:
             self._change(plan.id, lambda one: replace(one, message=message))
         self._settle(self.plan(plan.id))
 
+    def _check_hand(self, plan: Plan, product: Product) -> None:
+        """Raise LimitReached where its owner has closed by hand what a parent order opened, since it was continued."""
+        ledger = self._delivery.ledger
+        for child in (each for other in self.plans() for each in other.children if each.intent not in self._ids):
+            with suppress(ToolkitError):
+                asked = ledger.get(child.intent).asked
+                self._ids[child.intent] = asked.orders[0].cl_ord_id if isinstance(asked, OrderAction) else None
+        since_ms = self._continued_ms.get(plan.id, plan.created_ms)
+        looking = closed_by_hand(self._calls, product, plan, since_ms, set(self._ids.values()))
+        try:
+            closed: str = self._calls.driver.run(looking)
+        except ToolkitError:  # the limits of the session count what can't be read
+            return
+        if closed:
+            raise LimitReached(closed, limit="by hand")
+
     def _settle(self, plan: Plan) -> Plan:
         """Query the outcome of children whose fills are not known yet, and return the plan with the answers."""
         found = {}
         for child in plan.children:
-            if child.filled is None and (answer := self._outcome(child)) is not None:
+            if child.filled is None and (answer := self._outcome(plan, child)) is not None:
                 found[child.intent] = answer
         if not found:
             return plan
@@ -313,7 +370,7 @@ class ParentRunner:
 
         return self._change(plan.id, answered, any_state=True) or plan
 
-    def _outcome(self, child: Child) -> Child | None:
+    def _outcome(self, plan: Plan, child: Child) -> Child | None:
         """Return the child with its fills, None while they are not known."""
         ledger, run = self._delivery.ledger, self._calls.driver.run
         try:
@@ -331,12 +388,12 @@ class ParentRunner:
                 run(self._delivery.resolve([intent.id]))
             made = self._calls.bind(receipt(ledger.get(intent.id)))
             run(self._calls.refresh(made))
+            if not made.is_final:
+                return None
+            product = run(self._catalogue.find(plan.twap.symbol))
+            return run(filled(self._calls, product, plan, child, made))  # type: ignore[no-any-return]
         except ToolkitError:
             return None  # asked again at the next slice
-        if not made.is_final:
-            return None
-        filled, value = fills_of(made)
-        return replace(child, filled=filled, value=value)
 
     def _change(
         self, id: str, change: Callable[[Plan], Plan], expected: Plan | None = None, any_state: bool = False

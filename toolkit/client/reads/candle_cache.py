@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...coverage import Range
 from ...environments import LOCAL
 from ...errors import StoredFileError, warn
 from ...extras import need
@@ -24,8 +25,6 @@ from ...stored.tables import read_table, write_table
 if TYPE_CHECKING:
     import pandas as pd
 
-Range = tuple[int, int]
-"""Start (included) and end (excluded), Unix ms."""
 _COVERED = b"toolkit.covered"
 _KIND = FileKind("candle cache", 1, "the candles are read from the venue again, and the file is replaced")
 
@@ -133,38 +132,3 @@ class CandleCache:
         except OSError as error:
             text = f"{path} (candle cache) can't be written: {error.strerror}. The candles are complete, and not kept"
             warn(text)
-
-
-def missing(covered: list[Range], wanted: Range) -> list[Range]:
-    """Return the parts of a range that are not covered, in order.
-
-    Parameters
-    ----------
-    covered : list of Range
-        Disjoint ranges, in order.
-    wanted : Range
-        Pair of begin and end in Unix ms.
-    """
-    gaps, at = [], wanted[0]
-    for start, end in [*sorted(covered), (wanted[1], wanted[1])]:
-        if at < (until := min(start, wanted[1])):
-            gaps.append((at, until))
-        at = max(at, end)
-    return gaps
-
-
-def merged(ranges: list[Range]) -> list[Range]:
-    """Return the same coverage as some ranges, as disjoint ones, in order.
-
-    Parameters
-    ----------
-    ranges : list of Range
-        Pairs of begin and end in Unix ms, in any order.
-    """
-    disjoint: list[Range] = []
-    for start, end in sorted(each for each in ranges if each[0] < each[1]):
-        if disjoint and start <= disjoint[-1][1]:
-            disjoint[-1] = (disjoint[-1][0], max(end, disjoint[-1][1]))
-        else:
-            disjoint.append((start, end))
-    return disjoint

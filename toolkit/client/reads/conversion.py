@@ -76,6 +76,9 @@ _IDS = {
 """Parameter → names of the same id in receipts and in rows."""
 
 
+[_OWNER] = OrderState.declared.wires("account")
+
+
 def is_order_row(value: object) -> bool:
     """Return whether a value is a receipt, or a row of a table of orders: a Series, a tuple with names, a mapping.
 
@@ -114,6 +117,18 @@ def order_ref(value: object, name: str = "order") -> OrderRef:
     symbol = _member(value, "symbol")
     symbol = _member(value, OrderField.PRODUCT) if symbol is None else symbol
     return OrderRef(found["order_id"], found["client_order_id"], symbol)
+
+
+def row_owner(value: object) -> str | None:
+    """Return the address of the account or vault that a row of a table of orders names, None where it names none.
+
+    Parameters
+    ----------
+    value : object
+        A row of a table of orders.
+    """
+    owner = _member(value, "account") or _member(value, _OWNER)
+    return owner if isinstance(owner, str) else None
 
 
 def _member(value: object, name: str) -> Any:

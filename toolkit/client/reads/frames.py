@@ -20,8 +20,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...errors import BadAnswer, warn
+from ...numerals import printable
 from ...protocol import jsontext
-from ...protocol.reads import door, wire_values
+from ...protocol.reads import door, ties, wire_values
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info.candles import KLINES, Kline
 from ...protocol.reads.rows import AMOUNTS, Record, RecordField, Row
@@ -81,6 +82,7 @@ def frame(
     symbols: Symbols | None = None,
     exact: bool = False,
     entrance: door.Door | None = None,
+    now_ms: int | None = None,
 ) -> pd.DataFrame:
     """Return the response of a query as a DataFrame with the columns and dtypes of its record.
 
@@ -100,6 +102,8 @@ def frame(
         True gives Decimal objects (default: False, float64).
     entrance : Door, optional
         The session's door, through which rows come only with what their record needs (default: none).
+    now_ms : int, optional
+        The present on the venue's clock, Unix ms, which no row is later than (default: None, not known).
 
     Raises
     ------
@@ -109,7 +113,7 @@ def frame(
     pages = [answer] if isinstance(answer, bytes) else answer
     if endpoint.record is Kline.declared and not exact:
         # All or none: two ways of reading in one frame could differ in dtypes.
-        fast = [part for part in (decode_page(page, query) for page in pages) if part is not None]
+        fast = [part for part in (decode_page(page, query, now_ms) for page in pages) if part is not None]
         if len(fast) == len(pages):
             candles = joined(fast)
             candles.attrs["raw"] = InfoAnswer(pages)
@@ -117,7 +121,7 @@ def frame(
     rows: list[Any] = []
     for page in pages:
         data = data_of(page, exact=exact)
-        rows.extend(door.rows_of(endpoint, data, query))
+        rows.extend(door.rows_of(endpoint, data, query, now_ms))
     combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact, entrance=entrance, where=endpoint.path)
     combined.attrs["raw"] = InfoAnswer(pages)
     return combined
@@ -136,7 +140,7 @@ def data_of(body: bytes, *, exact: bool = False) -> Any:
     try:
         jsontext.guard(body)
         decoded = _EXACT.decode(body) if exact else msgspec.json.decode(body)
-        jsontext.refuse_repeated(body)
+        jsontext.refuse_repeated(body, decoded)
     except ValueError as error:
         said = error if isinstance(error, jsontext.RepeatedKey) else f"the answer is not JSON: {error}"
         raise BadAnswer(str(said), body=body[:500].decode(errors="replace")) from None
@@ -200,6 +204,8 @@ def from_rows(
     objects = [row for row in rows if isinstance(row, Mapping)]
     if len(objects) < len(rows):
         warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out")
+    if entrance is not None:
+        entrance.name(record, objects)
     columns, extra = _read_columns(record, objects, symbols or {}, exact=exact, entrance=entrance, where=where)
     # All columns together: adding them one by one would copy the frame each time.
     frame = _made(columns, len(objects))
@@ -334,7 +340,8 @@ def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
     if known >= set().union(*rows):
         return {}
     names = dict.fromkeys(name for row in rows for name in row if name not in known)
-    return {name: [row.get(name) for row in rows] for name in names}
+    columns = {printable(name): [row.get(name) for row in rows] for name in names}
+    return {name: [printable(one) if type(one) is str else one for one in values] for name, values in columns.items()}
 
 
 def _inferred_dtype(values: Sequence[Any]) -> Any:
@@ -451,11 +458,12 @@ _NUMBERS = Kline.declared.wires("time", *_FLOATS, "trades")
 _SYMBOL, _INTERVAL = Kline.declared.wires("symbol", "interval")
 
 
-def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
+def decode_page(body: bytes, query: Query = (), now_ms: int | None = None) -> pd.DataFrame | None:
     """Return a page of uniform candles as a frame, or None where the page is not uniform.
 
-    It is when all rows are of one product and interval and have every field. Candles are read by the hundred thousand,
-    so such pages are decoded in pieces that fit the processor's cache. All other pages are read row by row.
+    It is when all rows are of one product and interval, have every field and break no rule. Candles are read by the
+    hundred thousand, so such pages are decoded in pieces that fit the processor's cache. All other pages are read row
+    by row.
 
     Parameters
     ----------
@@ -463,6 +471,8 @@ def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
         JSON text of the envelope.
     query : tuple of pairs of str, optional
         The query that it answers (default: none).
+    now_ms : int, optional
+        The present on the venue's clock, Unix ms (default: None, not known).
 
     Raises
     ------
@@ -490,7 +500,15 @@ def decode_page(body: bytes, query: Query = ()) -> pd.DataFrame | None:
         return None
     if np.abs(integers).max() > MAX_TIME // 1000:
         return None
+    # An object with a key twice is read by neither of its values.
+    if body.count(b":") != table.shape[1] * (len(_NUMBERS) + 2) + 3:
+        return None
     if table.min() < 0 or not table[0].all():
+        return None
+    columns = {"time": table[0] * 1000, **dict(zip(_FLOATS, table[1:], strict=False)), "interval": first[_INTERVAL]}
+    if now_ms is not None and columns["time"].max() > now_ms + ties.AHEAD_MS:
+        return None
+    if not all(np.all(rule.holds(*map(columns.__getitem__, rule.columns))) for rule in Kline.declared.rules):
         return None
     door.tie(KLINES, [first], query)  # all of them are of its product and interval
     return _kline_frame(table, first[_SYMBOL], first[_INTERVAL])

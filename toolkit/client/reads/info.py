@@ -7,6 +7,7 @@
 # fmt: off
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -332,7 +333,7 @@ class QueryFlows(InfoFlows):
         Examples
         --------
         >>> session.info.agents()["name"].tolist()
-        ['toolkit']
+        ['toolkit-bcd4042d']
         """
         return (yield from self._query("agents", exact, index, account=account, role=role, status=status, agent=agent,
             master=master, page=page, page_size=page_size))
@@ -386,7 +387,7 @@ class QueryFlows(InfoFlows):
 
         Examples
         --------
-        >>> session.info.agent("toolkit")["status"].item()
+        >>> session.info.agent("toolkit-bcd4042d")["status"].item()
         'ACTIVE'
         """
         return (yield from self._query("agent", exact, index, agent_name=agent_name, account=account))
@@ -958,8 +959,8 @@ class QueryFlows(InfoFlows):
         return (yield from self._query("funding_rates", exact, index, symbol=symbol))
 
     @flow
-    def funding_rate_history(self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
-        start: int | float | str | date | datetime | timedelta | None = None,
+    def funding_rate_history(self, symbol: str | int | Iterable[str | int], *, page: int | None = None,
+        page_size: int | None = None, start: int | float | str | date | datetime | timedelta | None = None,
         end: int | float | str | date | datetime | timedelta | None = None, exact: bool = False,
         index: str | None = None, progress: bool | None = None) -> Flow[pd.DataFrame]:
         """Settled funding rates of a product, as a DataFrame.
@@ -970,8 +971,8 @@ class QueryFlows(InfoFlows):
 
         Parameters
         ----------
-        symbol : str or int
-            Only this product (symbol or code).
+        symbol : str, int, Iterable[str or int]
+            Only this product (symbol or code), or a list of these.
         page : int, optional
             Page number, from 1 (a whole number from 1 to 1000000000, default: all pages).
         page_size : int, optional
@@ -1798,6 +1799,7 @@ class QueryFlows(InfoFlows):
             - `account`: string. Address of the account that the action was for
             - `signer`: string. Address of the signer
             - `nonce`: Int64. Nonce of the request
+            - `digest`: string. Hash of the signed data, which no other request has
             - `status`: string. SUCCESS or FAILED
             - `tx_code`: Int64. 0, or the code of the failure
             - `message`: string. Message of the failure
@@ -1848,6 +1850,7 @@ class QueryFlows(InfoFlows):
             - `account`: string. Address of the account that the action was for
             - `signer`: string. Address of the signer
             - `nonce`: Int64. Nonce of the request
+            - `digest`: string. Hash of the signed data, which no other request has
             - `status`: string. SUCCESS or FAILED
             - `tx_code`: Int64. 0, or the code of the failure
             - `message`: string. Message of the failure
@@ -1903,6 +1906,7 @@ class QueryFlows(InfoFlows):
             - `account`: string. Address of the account that the action was for
             - `signer`: string. Address of the signer
             - `nonce`: Int64. Nonce of the request
+            - `digest`: string. Hash of the signed data, which no other request has
             - `status`: string. SUCCESS or FAILED
             - `tx_code`: Int64. 0, or the code of the failure
             - `message`: string. Message of the failure

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...coverage import joined as joined_coverage
 from ...protocol.reads.endpoint import Param
 from ...protocol.reads.info_queries import ENDPOINTS
 from ...suggestions import Suggesting
@@ -36,9 +38,18 @@ class InfoFlows(Suggesting):
     ) -> Flow[pd.DataFrame]:
         """Send a query with the arguments of its method. Where rows have times and no page is given, read all pages."""
         from .derived_columns import with_annual_rate
-        from .frames import indexed
+        from .frames import indexed, joined
 
-        endpoint = ENDPOINTS[name]
+        endpoint, symbols = ENDPOINTS[name], given.get("symbol")
+        if name == ANNUALISED and isinstance(symbols, Iterable) and not isinstance(symbols, str):
+            parts: dict[object, pd.DataFrame] = {}
+            for symbol in symbols:
+                part = yield from self._query(name, exact, None, progress, **{**given, "symbol": symbol})
+                parts.setdefault(part["symbol"].iloc[0] if len(part) else symbol, part)  # by name and by code
+            frame = joined([*parts.values()])
+            frame.attrs["missing"] = ". ".join(filter(None, (part.attrs.get("missing") for part in parts.values())))
+            frame.attrs["coverage"] = joined_coverage(part.attrs.get("coverage") for part in parts.values())
+            return indexed(frame, index)
         # A venue may not know a parameter, so those that the caller left at their defaults are not sent.
         for param in endpoint.params.values():
             if _is_same(given[param.name], default_of(param, windowed=endpoint.windowed)):

@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...errors import BadAnswer
 from ...progress import Progress
-from ...protocol.reads.door import admit, answering, rows_of
+from ...protocol.reads.door import admit, answering, rows_of, tie
 from ...protocol.reads.endpoint import MAX_TIME, Endpoint
 from ...protocol.reads.info.parameters import END, START
 from ...protocol.reads.rows import Row
-from ..io.flow import Elapsed, Flow, Reply
+from ..io.flow import Elapsed, Flow, Now, Reply
 from ..io.read_budget import BUDGET, ReadBudget, Spent
 from .conversion import Query
 from .frames import data_of
@@ -150,6 +151,12 @@ class PagedRead:
             changed = self._merge(again) & known  # one that is new was lost before
             self._changed |= changed if self.endpoint.record.changing else set()
             self.total, why = again.total, again.missing
+        if not (self.endpoint.record.changing or self.in_part) and self._parts > 1:
+            try:  # what no two rows share, on different pages
+                tie(self.endpoint, list(self.rows.values()), (), by_rules=False)
+            except BadAnswer:
+                self.rows.clear()  # nothing of it can be continued
+                raise
         if why or self._changed or self.total not in (None, len(self.rows)):
             ended_ms: int = yield Elapsed()
             self.seconds += (ended_ms - began_ms) / 1000
@@ -246,7 +253,7 @@ class PagedRead:
             rows, left_out = answering(self.endpoint, data, question)
             self._left_out = self._left_out or left_out
         else:
-            rows = rows_of(self.endpoint, data, question)
+            rows = rows_of(self.endpoint, data, question, (yield Now()))
         if not all(isinstance(row, Mapping) for row in rows):
             admit(self.endpoint.path, self.endpoint.record, rows)
         self.pages.append(reply.body)

@@ -9,25 +9,23 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ...environments import LOCAL
-from ...errors import BadAnswer, ExchangeError, InputError, ToolkitError, UnknownProduct, warn
+from ...coverage import Coverage, coverage
+from ...errors import BadAnswer, InputError, ToolkitError, UnknownProduct, warn
 from ...numerals import moment
-from ...products import Product, ProductTable
 from ...protocol.enums import AgentStatus, PositionMode
 from ...protocol.reads.door import Door, R, answering, fault, rows_of, seen, typed_rows
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info.accounts import AccountAgent
-from ...protocol.reads.info.explorer import BLOCK, BlockPage
 from ...protocol.reads.info.orders import OrderState
 from ...protocol.reads.info.positions import Position
-from ...protocol.reads.info.products import MarginTier, ProductMeta
+from ...protocol.reads.info.products import ProductMeta
 from ...protocol.reads.info_queries import ENDPOINTS, META_RECORDS
-from ...protocol.reads.product_rows import TIER_ROWS, missing_words, product_rows
 from ...protocol.reads.rows import Record
 from ...protocol.reads.rows import Row as TypedRow
 from ...protocol.reads.wire_values import amount as figure
 from ..io.flow import Fetch, Flow, Now, Reply
 from ..io.transport import Envelope, Retry, read, read_envelope
+from .catalogue import PATH, Catalogue, Row, market_identity, meta_rows
 from .conversion import Query, Time, query_text
 
 if TYPE_CHECKING:
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from ..io.read_budget import ReadBudget
     from .paging import PagedRead
 
-Row = Mapping[str, Any]
-"""A row of an answer, in wire names."""
 OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
 """Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
 than missed."""
@@ -170,7 +166,7 @@ def read_typed(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[list[R
     """
     pairs = endpoint.query(**query)
     envelope = yield from read(Fetch("GET", endpoint.path, pairs), retry)
-    return typed_rows(endpoint.row, _all_of(endpoint, envelope.data, pairs), endpoint.path)
+    return typed_rows(endpoint.row, _all_of(endpoint, envelope.data, pairs, (yield Now())), endpoint.path)
 
 
 def read_in_part(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[tuple[list[R], str]]:
@@ -213,9 +209,9 @@ def read_in_part(endpoint: Endpoint[R], retry: Retry, **query: str) -> Flow[tupl
     return typed_rows(endpoint.row, sound, endpoint.path), why
 
 
-def _all_of(endpoint: Endpoint[TypedRow], data: object, query: Query) -> list[Row]:
+def _all_of(endpoint: Endpoint[TypedRow], data: object, query: Query, now_ms: int, by_rules: bool = True) -> list[Row]:
     """Return the rows of a query without pages. Raises BadAnswer for other rows, and where some are missing."""
-    rows = rows_of(endpoint, data, query)
+    rows = rows_of(endpoint, data, query, now_ms, by_rules=by_rules)
     total = endpoint.total(data)
     if total is not None and total > len(rows) and not endpoint.size_param:
         raise BadAnswer(f"{endpoint.path}: the answer has {len(rows):,} of {total:,} rows")
@@ -512,15 +508,17 @@ class Reader:
         from .paging import unproved
 
         endpoint = reads[0].endpoint
-        symbols = yield from self.symbols(endpoint.record)
-        options: dict[str, Any] = {"symbols": symbols, "exact": exact}
-        frame = frames.from_rows(endpoint.record, rows, **options, entrance=self.door, where=endpoint.path)
+        options: dict[str, Any] = {"exact": exact, "entrance": self.door, "where": endpoint.path}
+        make = partial(frames.from_rows, endpoint.record, rows, **options)
+        frame: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
         reads = [*reads, *beside]
         frame.attrs["moved"] = sum(read.moved for read in reads)
         frame.attrs["missing"] = ". ".join(dict.fromkeys(read.missing for read in reads if read.missing))
         if said := unproved(reads):
             warn(said)
+        if endpoint.windowed and "time" in frame:
+            frame.attrs["coverage"] = _covered(frame, reads[0], (yield Now()))
         return frames.indexed(frame, index)
 
     def meta(self, member: str, exact: bool, index: str | None) -> Flow[pd.DataFrame]:
@@ -559,26 +557,14 @@ class Reader:
         return envelope.reply
 
     def market_identity(self, environment: Environment) -> Flow[str]:
-        """Return the identity of the market at an environment: part of the key and header of all that is stored of it.
-
-        It is name and chain for a real venue, without a request. Local venues differ in seed, regime, time and
-        settings, which the hash of their genesis stands for. A venue that has none is identified by its address.
+        """Return the identity of the market at an environment, see `catalogue.market_identity`.
 
         Parameters
         ----------
         environment : Environment
             Environment of the market.
         """
-        if environment.name != LOCAL.name:
-            return f"{environment.name} {environment.chain.chain_id}"
-        genesis = Fetch("GET", BLOCK.path, ((_BLOCK, "0"),))
-        try:
-            data = (yield from read(genesis, self._session._delivery.retry)).data
-        # A venue without that block is identified by its address.
-        except ExchangeError:
-            data = None
-        found = data.get(_HASH) if isinstance(data, Mapping) else None
-        return f"{environment.name} {found or environment.base_url}"
+        return market_identity(environment, self._session._delivery.retry)
 
     def query(self, endpoint: Endpoint[TypedRow], given: Mapping[str, Any]) -> Flow[Query]:
         """Return the query for values by Python name. None means not given. The session's account is filled in.
@@ -600,10 +586,10 @@ class Reader:
                     raise InputError(f"{param.name} is required: {param.rule}", field=param.name, rule="required")
                 continue
             if param.kind == "code" and not str(value).isdigit():
-                value = (yield from self._session._catalogue.find(value)).code
+                value = (yield from self._session._catalogue.lookup(value)).code
             if param.kind == "symbol":
                 code_or_symbol = int(value) if str(value).isdigit() else value
-                value = (yield from self._session._catalogue.find(code_or_symbol)).symbol
+                value = (yield from self._session._catalogue.lookup(code_or_symbol)).symbol
             if param.kind == "time":
                 value = moment(value, param.name, (yield Now()))
             pairs.append((param.wire, query_text(param, value)))
@@ -637,11 +623,13 @@ class Reader:
             listed = frames.from_rows(endpoint.record, rows, exact=exact)
             listed.attrs["raw"] = frames.InfoAnswer(pages)
             return listed
-        make = partial(frames.frame, endpoint, pages, query, exact=exact, entrance=self.door)
+        make = partial(frames.frame, endpoint, pages, query, exact=exact, entrance=self.door, now_ms=(yield Now()))
         made: pd.DataFrame = yield from self._with_symbols(endpoint.record, make)
         return made
 
-    def typed(self, endpoint: Endpoint[R], given: Mapping[str, Any]) -> Flow[tuple[list[R], bytes]]:
+    def typed(
+        self, endpoint: Endpoint[R], given: Mapping[str, Any], *, by_rules: bool = True
+    ) -> Flow[tuple[list[R], bytes]]:
         """Send one request. Return the rows as objects of their class, with symbols for product codes, and the answer.
 
         It warns as a table does of values that can't be read.
@@ -652,6 +640,8 @@ class Reader:
             Declaration of the query.
         given : mapping
             Values by Python name. None means not given.
+        by_rules : bool, optional
+            False for a caller that judges each row itself (default: True).
 
         Raises
         ------
@@ -662,7 +652,7 @@ class Reader:
 
         query = yield from self.query(endpoint, given)
         reply = yield from self.fetch(endpoint, query)
-        rows = _all_of(endpoint, frames.data_of(reply.body, exact=True), query)
+        rows = _all_of(endpoint, frames.data_of(reply.body, exact=True), query, (yield Now()), by_rules)
 
         def make(symbols: Mapping[int, str]) -> list[R]:
             by_code, record = {str(code): symbol for code, symbol in symbols.items()}, endpoint.record
@@ -674,6 +664,7 @@ class Reader:
                 tell=lambda *bad: warn(frames.unreadable(record, *bad)),
             )
             self.door.look(record, rows)
+            self.door.name(record, rows)
             return made
 
         return (yield from self._with_symbols(endpoint.record, make)), reply.body
@@ -695,12 +686,16 @@ class Reader:
         """
         if not any(field.kind == "code" for field in record.fields):
             return {}
-        table: ProductTable = yield from self._session._catalogue.table()
-        return {product.code: product.symbol for product in table.values()}
+        return (yield from self._session._catalogue.symbols())
 
     def _find_unknown_codes(self, record: Record, made: Any) -> Flow[bool]:
-        """Refresh the product list for codes without a symbol: they may be newly listed. Return whether one was."""
+        """Refresh the product list for codes without a symbol: they may be newly listed. Return whether one was.
+
+        It warns of the others once.
+        """
         found = False
+        if (yield from self._session._catalogue.in_time()) is None:
+            return found
         for field in record.fields:
             if field.kind != "code":
                 continue
@@ -709,10 +704,12 @@ class Reader:
                 [getattr(row, field.column) for row in made] if isinstance(made, list) else made[field.column].unique()
             )
             for code in dict.fromkeys(map(str, symbols)):
-                if code.isdigit():
+                if code.isdigit() and int(code):
                     try:
                         yield from self._session._catalogue.find(int(code))
                     except UnknownProduct:
+                        said = f"{record.name}: product {code} is not in the venue's list. It is shown by its code"
+                        self.door.warn(record.name, f"product {code}", said)
                         continue
                     found = True
         return found
@@ -737,153 +734,9 @@ def identity_of(session: InfoSession) -> str:
     return found
 
 
-def meta_rows(rows: object) -> list[Any]:
-    """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table.
-
-    Parameters
-    ----------
-    rows : object
-        Margin tables or currencies, as decoded.
-    """
-    flat: list[Any] = []
-    for row in rows if isinstance(rows, list) else ():
-        tiers = row.get(TIER_ROWS) if isinstance(row, Mapping) else None
-        if isinstance(tiers, list):
-            flat += [{_TABLE: row.get(_TABLE), **tier} for tier in tiers if isinstance(tier, Mapping)]
-        else:
-            flat.append(row)
-    return flat
-
-
-PATH = ENDPOINTS["products"].path
-[_TABLE] = MarginTier.declared.wires("table")
-_BLOCK, _HASH = BlockPage.declared.wires("block", "hash")
-KEEP_MS = 60_000
-"""How long a product list is used before it is fetched again."""
-REFRESH_MS = 1_000
-"""Least time between two refreshes for unknown symbols."""
-
-
-class Catalogue:
-    """Products of one venue. Listings and risk limits change, so the list is kept for a while only.
-
-    Parameters
-    ----------
-    keep_ms : int, optional
-        How long it is kept, in ms (default: `KEEP_MS`).
-    """
-
-    def __init__(self, keep_ms: int = KEEP_MS) -> None:
-        self._keep_ms = keep_ms
-        self.door = Door()
-        """Gives each warning about margin tables and currencies once."""
-        self._told: set[str] = set()
-        self._told_of: ProductTable | None = None
-        """Keys of what was said about the products."""
-        self.known: ProductTable | None = None
-        """The list that was fetched last, however old, None before the first time."""
-        self._fetched_ms = 0
-
-    def forget(self) -> None:
-        """Fetch the list again on next use, e.g. after the venue refused an order for a changed limit."""
-        self.known = None
-
-    def table(self) -> Flow[ProductTable]:
-        """Return the product list, fetched again when it is older than `keep_ms`."""
-        now: int = yield Now()
-        # Below 0: the local venue's clock was set back, so the list's age is unknown.
-        if self.known is None or not 0 <= now - self._fetched_ms < self._keep_ms:
-            yield from self.fetch()
-        assert self.known is not None
-        return self.known
-
-    def find(self, symbol: str | int | Product) -> Flow[Product]:
-        """Return a product.
-
-        Parameters
-        ----------
-        symbol : str, int or Product
-            Its symbol or code, or a product.
-
-        Raises
-        ------
-        UnknownProduct
-            If it is not listed, also after the list was read again.
-        """
-        table = yield from self.table()
-        try:
-            return table.find(symbol)
-        except UnknownProduct:
-            now: int = yield Now()
-            if 0 <= now - self._fetched_ms < REFRESH_MS:
-                raise
-        table = yield from self.fetch()
-        return table.find(symbol)
-
-    def fetch(self) -> Flow[ProductTable]:
-        """Fetch the list now, and return it."""
-        envelope = yield from read(Fetch("GET", PATH))
-        if product_rows(envelope.data) is None:
-            raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
-        self.known = table = self._table(envelope.data)
-        self._fetched_ms = yield Now()
-        return table
-
-    def read(self, data: object, on_missing: Callable[[str], None] = warn) -> ProductTable:
-        """Return the products of product-meta's data.
-
-        What can't be read causes a warning, once a session.
-
-        Parameters
-        ----------
-        data : object
-            The data, decoded.
-        on_missing : callable, optional
-            Function of a sentence, called once for the fields that the venue does not send
-            (default: a warning).
-        """
-        table = self._table(data)
-        self._tell_missing(table, on_missing)
-        return table
-
-    def tell_unchecked(self) -> None:
-        """Say once which fields the venue does not send, where a check or a figure needs them."""
-        if self.known is not None and self.known is not self._told_of:
-            self._told_of = self.known
-            self._tell_missing(self.known, warn)
-
-    def _table(self, data: object) -> ProductTable:
-        for name, record in META_RECORDS.items():
-            self.door.look(record, meta_rows(data.get(name) if isinstance(data, Mapping) else None))
-        return ProductTable.from_meta(data, tell=self._tell)
-
-    def understood(self, data: object) -> Sequence[Row] | None:
-        """Return the rows that are products, without the values that can't be read. Warns as `read`.
-
-        Parameters
-        ----------
-        data : object
-            The data of product-meta, decoded.
-
-        Returns
-        -------
-        sequence of mapping, or None
-            The rows in wire names, None for data without a list of products.
-        """
-        if product_rows(data) is None:
-            return None
-        table = ProductTable.from_meta(data, tell=self._tell)
-        self._tell_missing(table, warn)
-        return table.rows
-
-    def _tell(self, key: str, message: str) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            warn(message)
-
-    def _tell_missing(self, table: ProductTable, on_missing: Callable[[str], None]) -> None:
-        """Say in one sentence which fields are missing that were not said before."""
-        new = {wire: symbols for wire, symbols in table.missing(self._told).items() if wire not in self._told}
-        if new:
-            self._told |= new.keys()
-            on_missing(missing_words(new))
+def _covered(frame: pd.DataFrame, read: PagedRead, now_ms: int) -> Coverage:
+    """Return the coverage of a read of a window: all of it, or nothing where rows may be missing."""
+    times = frame["time"].dropna()  # an exchange may leave the time of a row out
+    first = int(times.min().timestamp() * 1000) if len(times) else now_ms
+    span = read.start if read.start is not None else first, now_ms if read.end is None else min(read.end + 1, now_ms)
+    return coverage(missing=[span]) if frame.attrs["missing"] else coverage([span])

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
+from ...coverage import coverage
+from ...coverage import joined as joined_coverage
 from ...errors import InputError, require, warn
 from ...numerals import Span, moment
+from ...products import Product
 from ...protocol.reads.door import admit, column
 from ...protocol.reads.endpoint import MAX_TIME
 from ...protocol.reads.info.accounts import WALLET_BALANCES
@@ -24,8 +27,9 @@ from ...protocol.reads.info.orders import OrderEvent, Trade
 from ...protocol.reads.info.positions import POSITIONS
 from ...protocol.reads.info_queries import MARGIN_TABLES
 from ..io.flow import Flow, Now, Perform, SessionPart, flow
+from .catalogue import Catalogue
 from .conversion import Time, seconds
-from .reading import OPEN_STATUSES, Catalogue, Reader
+from .reading import OPEN_STATUSES, Reader
 
 if TYPE_CHECKING:
     import os
@@ -108,6 +112,38 @@ class ProductFlows(SessionPart):
         return frame
 
     @flow
+    def confirm(self, symbol: str, code: int) -> Flow[Product]:
+        """Confirm that a code belongs to a symbol now, after the venue's list changed that, and return the product.
+
+        Orders name a product by its code. The toolkit remembers which code belongs to which symbol. Where a later list
+        differs, or gives one code to two products, nothing that may open in them is signed before this call. It holds
+        for all sessions of the environment.
+
+        Parameters
+        ----------
+        symbol : str
+            Symbol of the product, as the list has it.
+        code : int
+            Its code, as the list has it.
+
+        Returns
+        -------
+        Product
+
+        Raises
+        ------
+        InputError
+            Unless the venue lists this symbol with this code.
+
+        Examples
+        --------
+        >>> session.products.confirm("BTCUSDC", 1).symbol
+        'BTCUSDC'
+        """
+        product: Product = yield from self._session._catalogue.confirm(symbol, code)
+        return product
+
+    @flow
     def currencies(self, *, index: str | None = "currency") -> Flow[pd.DataFrame]:
         """Return the venue's currencies. Source: docs/published.md, "Info API": ProductMeta.
 
@@ -171,7 +207,7 @@ class TableFlows:
         Parameters
         ----------
         symbol : str, int or iterable of these
-            Product, by symbol or code. A list gives one long frame by `symbol` and `time`, one product after the other.
+            Product, by symbol or code. A list gives the same columns, one product after the other.
         interval : str or timedelta, optional
             Length of a candle, a span: "1m", "1h", "1d" or a timedelta (default: "1h").
         start : str, int, float, date, datetime or timedelta, optional
@@ -199,7 +235,8 @@ class TableFlows:
         -------
         DataFrame
             Indexed by `time`: datetime64[ms, UTC], the start of the candle. `frame.attrs["missing"]` says which were
-            not read, or "". So does a DataWarning.
+            not read, or "". So does a DataWarning. `frame.attrs["coverage"]` says which spans are proven complete or
+            missing, how many intervals had no trades, and how many candles are still forming.
 
             - open, high, low, close: float64, USDC
             - volume: float64, base units
@@ -219,7 +256,7 @@ class TableFlows:
 
         Examples
         --------
-        >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True)["close"].unstack("symbol")
+        >>> session.klines(["BTCUSDC", "ETHUSDC"], "1h", limit=2, closed=True).pivot(columns="symbol", values="close")
         symbol                     BTCUSDC  ETHUSDC
         time
         2025-12-31 22:00:00+00:00  61387.8  2367.38
@@ -247,7 +284,8 @@ class TableFlows:
             return indexed(parts[0], index)
         frame = joined(parts)
         frame.attrs["missing"] = said
-        return frame.set_index(["symbol", "time"]) if index == "time" else indexed(frame, index)
+        frame.attrs["coverage"] = joined_coverage(part.attrs["coverage"] for part in parts)
+        return indexed(frame, index)
 
     def _candles(
         self, symbol: str, window: _Window, known: CandleCache | None, progress: bool | None, **shaping: bool
@@ -273,8 +311,7 @@ class TableFlows:
                     break
         finally:
             bar.close()
-        frame = candle_reads.finish(frame, request, **shaping)
-        return frame.tail(limit) if start is None else frame
+        return candle_reads.finish(frame, request, **shaping, count=limit if start is None else None)
 
     def _candle_request(
         self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
@@ -516,7 +553,7 @@ class TableFlows:
         found: dict[str, None] = {}
         named: Any = [symbol] if _is_one(symbol) else symbol
         for one in named:
-            found[(yield from self._catalogue.find(one)).symbol] = None
+            found[(yield from self._catalogue.lookup(one)).symbol] = None
         if not found:
             said = "symbol is empty. Name a product, or several"
             raise InputError(said, field="symbol", rule="minimum", value=symbol)
@@ -666,12 +703,11 @@ class TableFlows:
         if any(row.margin_mode != "ISOLATED" for row in held):  # which the whole wallet is the margin of
             wallet, _ = yield from self._reader.typed(WALLET_BALANCES, {"account": account, "include_zero": True})
             equity = next((row.equity for row in wallet), None)
-        table = yield from self._catalogue.table()
+        table = yield from self._catalogue.in_time()
+        tiers = {} if table is None else {product.symbol: product.tiers for product in table.values()}
         if held:
             self._catalogue.tell_unchecked()
-        frame = legs(
-            list(map(asdict, held)), equity, {product.symbol: product.tiers for product in table.values()}, exact=exact
-        )
+        frame = legs(list(map(asdict, held)), equity, tiers, exact=exact)
         frame.attrs["raw"] = InfoAnswer([body])
         # All positions are needed above: in cross margin the others decide what is left for this one.
         if symbol is not None:
@@ -883,5 +919,7 @@ def _within(trades: pd.DataFrame, first_ms: int | None, last_ms: int | None, lim
         begin = f"begin at {trades['time'].min():%Y-%m-%d %H:%M:%S} UTC" if len(trades) else "are none"
         text = f"{trades.attrs['subject']}: the trades that the feed sent {begin}, so earlier ones may be missing"
         warn(f"{text}. Keep session.stream.trades(symbol) open, or record them")
+        until_ms = int(times_ms.min()) if len(trades) else last_ms or first_ms
+        trades.attrs["coverage"] = coverage(missing=[(first_ms, until_ms)])
     inside = (times_ms >= (first_ms or 0)) & (times_ms <= (MAX_TIME if last_ms is None else last_ms))
     return trades[inside].tail(len(trades) if limit is None else limit).reset_index(drop=True)

@@ -49,6 +49,12 @@ class ChannelState(ABC):
         self.data: Record = {}
         """Members of the last message other than its items: symbol, block, timestamp."""
         self._question = ties.of_subscription(channel, fields)
+        self.now_ms: int | None = None
+        """The present on the venue's clock, Unix ms, None where it is not known."""
+        self.heard_ms = 0
+        """When the message came that is applied, on the protocol's clock."""
+        self.fresh: dict[tuple[str, ...], int] = {}
+        """Names of what the feed has said lately, and when."""
         self.taken = 0
         """Rows that were read."""
         self.dropped = 0
@@ -75,12 +81,9 @@ class ChannelState(ABC):
 
     def _admit(self, record: DeclaredRecord, rows: list[Any], expected: Iterable[str] | None = None) -> list[Record]:
         """Return the rows that have all that the record needs, with whole numbers where its keys and times are."""
-        admitted = []
-        for row in rows:
-            why = door.fault(record, row)
-            if not why and (wrong := ties.contradiction(record, [row], self._question)) is not None:
-                why = wrong[1]
-            if why:
+        admitted, wrong = [], self._wrong(record, rows)
+        for at, row in enumerate(rows):
+            if why := wrong.get(at, ""):
                 self.drop(record.name, why)
                 # An older row of the same key would be shown as if it were true still.
                 self._forget(row)
@@ -90,8 +93,20 @@ class ChannelState(ABC):
             # Every row is looked at, so nothing is built where nothing is missing.
             for name in () if self._filling else door.absent(record, row, expected):
                 self.noticed.setdefault((record.name, name), "")
+        for said in ties.unknown_names(record, admitted):
+            self.noticed.setdefault((record.name, said), said)
         self.taken += len(admitted)
         return admitted
+
+    def _wrong(self, record: DeclaredRecord, rows: list[Any]) -> dict[int, str]:
+        """Return the numbers of the rows that can't be taken, and why."""
+        found = {at: why for at, row in enumerate(rows) if (why := door.fault(record, row))}
+        objects = [{} if at in found else row for at, row in enumerate(rows)]
+        question = self._question._replace(now_ms=self.now_ms)
+        found = dict(reversed([*ties.faults(record, objects, question)])) | found
+        while wrong := ties.contradiction(record, objects, question):
+            objects[wrong[0]], found[wrong[0]] = {}, wrong[1]
+        return found
 
     def _forget(self, row: Mapping[str, Any]) -> None:
         """Take what a row that can't be read replaces out of the state, where what is shown would not be true."""
@@ -136,6 +151,28 @@ class ChannelState(ABC):
             return self._fill(data)
         finally:
             self._filling = False
+
+    def correct(self, data: Mapping[str, Any]) -> list[Record]:
+        """Take what the Info API says in place of what the feed said, unless that is fresh. Return the changed items.
+
+        Parameters
+        ----------
+        data : mapping
+            Data of the Info API, in the form of a snapshot.
+        """
+        self._filling, dropped = True, self.dropped
+        try:
+            # Nothing is corrected by an answer that can't be read itself.
+            read = self._read(data)
+            return [] if self.dropped > dropped else self._correct(read)
+        finally:
+            self._filling = False
+
+    def _read(self, data: Mapping[str, Any]) -> dict[str, list[Record]]:
+        return {"": self._items(data)}
+
+    def _correct(self, told: Mapping[str, list[Record]]) -> list[Record]:
+        return []
 
     _filling = False
 
@@ -183,10 +220,8 @@ class BookState(ChannelState):
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         self._set_data(data)
-        self.book.snapshot(*_levels(data["book"]))
         # A snapshot that is crossed has mixed two moments. The topic asks for another.
-        if self.book.crossed:
-            raise FeedError("a crossed book")
+        self.book.snapshot(*_levels(data["book"]))
         return [data["book"]]
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
@@ -307,8 +342,13 @@ class AccountState(ChannelState):
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
         # An order or position that a snapshot leaves out has ended.
+        self.fresh |= {(part, *key): self.heard_ms for part, items in self.parts.items() for key in items}
         self.parts = {part: {} for part in AOP_RECORDS}
-        return self.increment(data, sequenced=True)
+        [aop] = self.increment(data, sequenced=True)
+        for part, rows in aop.items():  # of two states of one item only an increment knows the later one
+            if twice := ties.repetition(AOP_RECORDS[part], rows):
+                self.drop(AOP_RECORDS[part].name, twice[1])
+        return [aop]
 
     def increment(self, data: Mapping[str, Any], *, sequenced: bool) -> list[Record]:
         """Replace the items of this message. Remove closed orders and empty positions.
@@ -320,23 +360,53 @@ class AccountState(ChannelState):
         sequenced : bool
             Whether the message has a sequence. One without may be a repeated one.
         """
+        aop = self._read(data)
+        for part, items in aop.items():
+            for item in items:
+                key = self._key(part, item)
+                self.fresh[part, *key] = self.heard_ms
+                if _is_closed(part, item):
+                    self.parts[part].pop(key, None)
+                else:
+                    self.parts[part][key] = item
+        return [aop]
+
+    def _read(self, data: Mapping[str, Any]) -> dict[str, list[Record]]:
         aop: dict[str, list[Record]] = {}
         for part in AOP_RECORDS:
             if data["aop"].get(part) is not None:
                 rows = _listed(data["aop"][part])
-                # Of an order that has ended only the id is needed.
-                ended = [row for row in rows if part == "orders" and _is_closed(part, row) and row.get(_ORDER_ID)]
+                ended = [row for row in rows if part == "orders" and self._has_ended(row)]
                 rest = [row for row in rows if row not in ended] if ended else rows
                 aop[part] = [*self._admit(AOP_RECORDS[part], rest), *ended]
-        for part, items in aop.items():
-            held = self.parts[part]
-            for item in items:
-                key = tuple(_key_text(item.get(name)) for name in AOP_RECORDS[part].identity)
-                if _is_closed(part, item):
-                    held.pop(key, None)
+        return aop
+
+    def _correct(self, told: Mapping[str, list[Record]]) -> list[Record]:
+        changed: dict[str, list[Record]] = {}
+        # The Info API has no settings but those of the positions.
+        for part in ("accounts", "orders", "positions"):
+            held, listed = self.parts[part], {self._key(part, item): item for item in told.get(part, ())}
+            for key in [*listed, *(held.keys() - listed.keys())]:
+                before, now = held.get(key, {}), listed.get(key, {})
+                closed = not now or _is_closed(part, now)
+                if (part, *key) in self.fresh or (not _differs(AOP_RECORDS[part], before, now) if before else closed):
+                    continue
+                changed.setdefault(part, []).append({**before, **now})
+                if closed:
+                    del held[key]
                 else:
-                    held[key] = item
-        return [aop]
+                    held[key] = {**before, **now}
+        return [changed] if changed else []
+
+    @staticmethod
+    def _key(part: str, item: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(_key_text(item.get(name)) for name in AOP_RECORDS[part].identity)
+
+    def _has_ended(self, row: Record) -> bool:
+        # Of an order that has ended only the id is needed. One that is FILLED and has a remainder has not.
+        record = AOP_RECORDS["orders"]
+        wrong = next(ties.faults(record, [row], self._question), ties.contradiction(record, [row], self._question))
+        return _is_closed("orders", row) and bool(row.get(_ORDER_ID)) and wrong is None
 
     def records(self) -> list[Record]:
         return list(self.parts["accounts"].values())
@@ -392,7 +462,27 @@ class AppendState(ChannelState):
             latest = list(islice(reversed(self.items), RECENT))
             items = [item for item in items if item not in latest and not self._was_filled(item)]
         self.items.extend(items)
+        self.fresh |= dict.fromkeys(map(self._name, items), self.heard_ms)
         return items
+
+    def _correct(self, told: Mapping[str, list[Record]]) -> list[Record]:
+        """Add and mend records as the Info API lists them, and take out those of its time that it does not list."""
+        listed = {self._name(item): item for item in told[""]}
+        # It lists the latest ones. What is older can't be judged.
+        since_ms = min(map(self._time, listed.values()), default=0) if len(listed) >= RECENT else 0
+        kept, record = {}, self.channel.record
+        for item in self.items:
+            name = self._name(item)
+            same = name in listed and not _differs(record, item, listed[name])
+            if same or name in self.fresh or self._time(item) < since_ms:
+                kept[name] = item
+        new = [item for name, item in listed.items() if name not in kept]
+        if gone := len(self.items) - len(kept):
+            said = f"{self.channel.type}: {gone} records of the feed are not so in the venue's list, and are left out"
+            self.noticed[record.name, "not listed"] = said
+        if new or gone:
+            self.items = deque(sorted([*kept.values(), *new], key=self._time), maxlen=self.items.maxlen)
+        return new
 
     def _fill(self, data: Mapping[str, Any]) -> list[Record]:
         """Add the records that are not known yet, each in the place its time gives it."""
@@ -484,6 +574,16 @@ def _listed(items: object) -> list[Record]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise FeedError("an item is not a record")
     return rows
+
+
+def _differs(record: DeclaredRecord, item: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two forms of a record differ in a field that both have. Nothing differs from each record."""
+    names = [(one, item.get(one.wire), other.get(one.wire)) for one in record.fields]
+    return not other or any(
+        _value(one, mine) != _value(one, theirs)
+        for one, mine, theirs in names
+        if mine is not None and theirs is not None
+    )
 
 
 def _key_text(value: object) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
-from typing import Any
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any
 
+from ...coverage import coverage, merged
 from ...protocol.reads.channel import Channel
 from ...protocol.reads.channels.account import FeedPosition
 from ...protocol.reads.feed import AOP_RECORDS
@@ -15,6 +16,9 @@ from .channel_state import AccountState, AppendState, BookState, FeedRow, KeyedS
 from .client import FeedClient
 from .live import Live
 from .updates import FeedEvent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class LiveLog(Live):
@@ -94,6 +98,15 @@ class LiveCandles(LiveTable):
         state = self._topic.data
         assert isinstance(state, KeyedState)
         return [state.items[key] for key in sorted(state.items)]
+
+    def _cover(self, frame: pd.DataFrame) -> None:
+        starts = frame["time"].astype("datetime64[ms, UTC]").astype("int64").tolist()
+        lengths = frame["interval"].fillna(0).astype("int64").tolist()  # a damaged row proves nothing
+        spans = [(start, start + length * 1000) for start, length in zip(starts, lengths, strict=True)]
+        proven = merged(spans)
+        # What lies between was not sent: it may have come during a break of the feed.
+        between = [(before[1], after[0]) for before, after in pairwise(proven)]
+        frame.attrs["coverage"] = coverage(proven, between, forming=min(1, len(spans)))
 
 
 class LiveBook(Live):

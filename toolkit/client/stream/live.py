@@ -157,7 +157,7 @@ class Live:
     @property
     def stale(self) -> bool:
         """True when the data may be out of date: not live, or silent for longer than the channel allows."""
-        if self.state not in LIVE or self.damaged:
+        if self.state not in LIVE or self.damaged or self._topic.repeats > 1:
             return True
         if self._topic.channel.quiet:
             # A quiet channel sends only when something happens, so its silence is no sign.
@@ -292,11 +292,15 @@ class Live:
             noticed = list(self._topic.data.noticed.items())
         for (record, name), said in noticed:
             self._client.door.warn(record, name, said) if said else self._client.door.absent(record, name)
-        frame = indexed(from_rows(self._record, raw, exact=exact), index)
+        frame = from_rows(self._record, raw, exact=exact)
         frame.attrs.update(
             subject=self.subject, state=self.state, stale=self.stale, age_ms=self.age_ms, sequence=sequence
         )
-        return frame
+        self._cover(frame)
+        return indexed(frame, index)
+
+    def _cover(self, frame: pd.DataFrame) -> None:
+        """Say in `attrs["coverage"]` what is proven, for the channels whose rows have an interval."""
 
     def rows(self, count: int | None = None) -> list[FeedRow]:
         """Return the last records, oldest first, with Decimal amounts.

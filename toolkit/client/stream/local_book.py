@@ -133,9 +133,15 @@ class LocalBook:
             Pairs of price and quantity, as text.
         asks : iterable of sequence of str
             Pairs of price and quantity, as text.
+
+        Raises
+        ------
+        FeedError
+            As `apply` does. The book is empty then.
         """
         self.bids.replace(bids)
         self.asks.replace(asks)
+        self._refuse_crossed()
 
     def apply(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
         """Apply one increment: changed levels of both sides, quantity "0" removes a level.
@@ -150,13 +156,20 @@ class LocalBook:
         Raises
         ------
         FeedError
-            For a price or quantity that is no decimal number, and when the book is crossed afterwards.
+            For a price or quantity that is no decimal number, and when the book is crossed afterwards. It is empty
+            then.
         """
         self.bids.apply(bids)
         self.asks.apply(asks)
+        self._refuse_crossed(". An increment is missing")
+
+    def _refuse_crossed(self, why: str = "") -> None:
         if self.crossed:
             bid, ask = self.bids.best(), self.asks.best()
-            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}. An increment is missing")
+            # No price of it is true for certain, so none is shown until the next snapshot.
+            self.bids.replace(())
+            self.asks.replace(())
+            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}{why}")
 
     @property
     def crossed(self) -> bool:

@@ -21,7 +21,16 @@ from ...errors import FeedError, MalformedRequest, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
 from ...protocol.reads.channel import Channel
-from .updates import UNSEQUENCED, FeedEvent, Settings, Topic, TopicUpdates, canonical_fields, subscription_fields
+from ...protocol.reads.wire_values import whole
+from .updates import (
+    UNSEQUENCED,
+    FeedEvent,
+    Settings,
+    Topic,
+    TopicUpdates,
+    canonical_fields,
+    subscription_fields,
+)
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
 
@@ -240,7 +249,7 @@ class FeedProtocol(TopicUpdates):
         if self._outbox and self._sent_at_ms:
             due.append(self._sent_at_ms[0] + 1000)
         for topic in self.topics.values():
-            due += [topic.snapshot_due_ms, topic.retry_at_ms, topic.fill_due_ms]
+            due += [topic.snapshot_due_ms, topic.retry_at_ms, topic.fill_due_ms, topic.compare_ms]
             # A shell sleeps until this time, so silence is noticed without a message.
             if topic.is_live and topic.received_ms is not None and not topic.awaiting_snapshot:
                 due.append(topic.received_ms + self.silence_ms(topic))
@@ -309,11 +318,16 @@ class FeedProtocol(TopicUpdates):
         failure : str, optional
             Why it could not be read (default: "").
         """
-        topic.filling = False
+        topic.filling, compared, topic.comparing = False, topic.comparing, False
         # The read took a while: the subscription or the connection may have ended meanwhile.
         if self.topics.get(topic.subject) is not topic or self.phase != "open":
             return
         self.needs_shell = True
+        if compared:
+            self._tell_time(topic, now_ms)
+            if topic.is_live and data is not None and (items := topic.data.correct(data)):
+                self._events.append(FeedEvent(topic, "snapshot", topic.state, items, topic.sequence))
+            return
         if topic.channel.opens_with_snapshot:
             if data is None:
                 self.must_close = f"no snapshot of {topic.subject}, and {failure or 'nothing else has it'}"
@@ -322,6 +336,7 @@ class FeedProtocol(TopicUpdates):
             return
         unknown = failure or ("" if data is not None else "earlier records are not known")
         dropped = topic.data.dropped
+        self._tell_time(topic, now_ms)
         items = [] if data is None else topic.data.fill(data)
         if topic.channel.opens_with_snapshot:
             topic.cancel_request()
@@ -388,17 +403,19 @@ class FeedProtocol(TopicUpdates):
 
     def _refuse(self, message: Mapping[str, Any], now_ms: int) -> None:
         method, text = message.get("method"), str(message.get("message", "refused"))
-        subject = str(message.get("subject", ""))
-        if not subject:
-            # A refusal may omit the subject; the venue answers in order, so the oldest message of this method is meant.
-            subject = next((waiting for sent, waiting in self._unanswered if sent == method), "")
+        # A refusal may omit the subject; the venue answers in order, so the oldest message of this method is meant.
+        named = str(message.get("subject", "")).casefold()
+        asked = (waiting for sent, waiting in self._unanswered if sent == method and named in ("", waiting.casefold()))
+        if (subject := next(asked, None)) is None:
+            self.reason = text  # nobody asked for it
+            return
         self._acknowledge(subject, method, now_ms, accepted=False)
         topic = self.topics.get(subject)
         if topic is None:
             self.reason = text
         elif method == "subscribe":
-            if message.get(wire.RETRY_AFTER):
-                topic.snapshot_due_ms, topic.retry_at_ms = None, now_ms + int(message[wire.RETRY_AFTER])
+            if wait_ms := max(0, min(whole(message.get(wire.RETRY_AFTER) or 0), self.settings.retry_max_ms)):
+                topic.snapshot_due_ms, topic.retry_at_ms = None, now_ms + wait_ms
                 self.needs_shell = True
                 self._set_state(topic, "resyncing", text)
                 return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Protocol
 
 from ...environments import Environment
@@ -19,9 +20,12 @@ from ...numerals import Span
 from ...protocol.reads.channel import ACCOUNT, INTERVALS, Channel
 from ...protocol.reads.channels import account, chain, market
 from ...suggestions import Suggesting
+from ..io.flow import Runtime
+from ..io.rate_limits import VenueGate
 from ..reads.conversion import seconds
+from .channel_state import BookState
 from .client import FeedClient, history_reader
-from .connections import HubConnection, SocketConnection
+from .connections import HubConnection, SocketConnector
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live
 from .protocol import FeedProtocol
@@ -58,6 +62,10 @@ class Stream(Suggesting):
         Function that returns the speed of the venue's time.
     is_over : callable, optional
         Function that returns whether the session is closed.
+    gate : VenueGate, optional
+        When requests to the venue may leave (default: a new one).
+    runtime : Runtime, optional
+        Clocks and random numbers of the session (default: this machine's).
     """
 
     _path = "session.stream"
@@ -72,8 +80,11 @@ class Stream(Suggesting):
         observe: Callable[[FeedEvent], None] | None = None,
         speed: Callable[[], float] = lambda: 1.0,
         is_over: Callable[[], bool] = lambda: False,
+        gate: VenueGate | None = None,
+        runtime: Runtime | None = None,
     ) -> None:
         self._session = session
+        self._gate, self._runtime = gate or VenueGate(), runtime or Runtime()
         self._observe, self._speed, self._is_over = observe, speed, is_over
         self._settings = settings
         self._rng = rng
@@ -469,6 +480,18 @@ class Stream(Suggesting):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name != "assert_healthy"]  # its place is `health`
 
+    def _best(self, symbol: str, side: str) -> Decimal | None:
+        """Return the best price that an order would trade at by an open book, None without a healthy one."""
+        with self._lock:
+            client = self._client
+        for topic in () if client is None else list(client.protocol.topics.values()):
+            if isinstance(topic.data, BookState) and topic.is_live and topic.fields["symbol"] == symbol:
+                book = topic.data.book
+                best = (book.asks if side.startswith("BUY") else book.bids).best()
+                if best is not None and not topic.repeats:
+                    return Decimal(best[0])
+        return None
+
     def _open(self) -> FeedClient:
         with self._lock:  # two threads that open the first live objects get one connection
             if self._is_over():
@@ -485,11 +508,13 @@ class Stream(Suggesting):
         client = FeedClient(FeedProtocol(settings, self._rng), history_reader(self._session))
         client.observe = self._observe
         client.door = getattr(getattr(getattr(self._session, "info", None), "_reader", None), "door", client.door)
+        client.protocol.present = self._runtime.now
         if not manual:  # whose messages are dated by the venue's clock itself
             client.protocol.speed = self._speed
         if host is None:
             url = self._session.environment.feed_url
-            client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))
+            connector = SocketConnector(url, settings.connect_ms / 1000, self._gate, self._runtime)
+            client.shell = ThreadShell(client, connector)
         elif manual:
             client.shell = DirectShell(client, host.feed, host.now_ms)
         else:

@@ -17,6 +17,12 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.channel import Channel, SubscriptionField
 from .channel_state import ChannelState, Record, state_of
 
+_MAX_REPEATS = 3
+"""Messages in a row with sequences from before the last one, after which that one is doubted."""
+RECONCILE_MS = 30_000
+"""How often what the feed says of an account is compared with the Info API."""
+SETTLED_MS = 15_000
+"""What the feed has said that recently is not corrected: the Info API may be as far behind."""
 _MAX_ATTEMPTS = 3
 """Resyncs in a row after which a late snapshot ends the connection."""
 TRANSIT_MS = 2_000
@@ -51,6 +57,8 @@ class Settings:
         How long a channel may be silent, by channel (default: the channel's own).
     consecutive : bool, optional
         Whether sequences grow by one (default: True). It is False for a venue that only promises growing ones.
+    retry_max_ms : int, optional
+        Longest wait before a refused subscription is tried again, however long the venue asks for (default: 60,000).
     linger_ms : int, optional
         A connection without subscriptions is closed after this long (default: 10,000).
     """
@@ -64,6 +72,7 @@ class Settings:
     rate: int | None = 40
     silence_ms: Mapping[str, int] = field(default_factory=dict)
     consecutive: bool = True
+    retry_max_ms: int = 60_000
     linger_ms: int = 10_000
 
 
@@ -88,6 +97,8 @@ class TopicUpdates:
         self.needs_shell = False
         self.fills_history = False
         self.speed: Callable[[], float] = lambda: 1.0
+        self.present: Callable[[], int] | None = None
+        """Returns the venue's time in Unix ms, which no row is later than. None where it is not known."""
         self._random = rng or random.Random()
         self._outbox: deque[tuple[str, str, str]] = deque()
         """(text, method, subject) of messages that wait to be sent. A ping has no method."""
@@ -111,6 +122,7 @@ class TopicUpdates:
         if not isinstance(data, dict):
             self._misread(topic, "data is not an object", now_ms)
             return
+        self._tell_time(topic, now_ms)
         kind, sequence = data.get("type"), _whole(data.get("sequence"))
         if sequence is None and topic.sequence and topic.channel.sequenced:
             self._repair(topic, now_ms, "a message without the sequence that the others had")
@@ -127,6 +139,11 @@ class TopicUpdates:
         except (FeedError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             self._misread(topic, f"a message that does not fit: {error}", now_ms)
 
+    def _tell_time(self, topic: Topic, now_ms: int) -> None:
+        topic.data.heard_ms = now_ms
+        # Time that is moved by hand may have passed unseen.
+        topic.data.now_ms = self.present() if self.present is not None and self.speed() else None
+
     def _misread(self, topic: Topic, why: str, now_ms: int) -> None:
         """Count a message that can't be read, and ask again for what it may have said."""
         topic.data.drop(topic.channel.type, why)
@@ -136,10 +153,12 @@ class TopicUpdates:
         requested = topic.awaiting_snapshot or not topic.is_live
         # A snapshot older than `min_sequence` was on its way before the gap, so it would not close it.
         if sequence is not None and (sequence < topic.min_sequence if requested else sequence <= topic.sequence):
-            topic.duplicates += 1
             # The same one again says that nothing has changed since.
             if topic.is_live and sequence == topic.sequence:
+                topic.duplicates += 1
                 topic.received_ms = now_ms
+            else:
+                self._repeat(topic, now_ms)
             return
         taken, dropped = topic.data.taken, topic.data.dropped
         items = topic.data.snapshot(data, merge=topic.awaiting_snapshot)
@@ -166,7 +185,7 @@ class TopicUpdates:
             return
         elif sequence is not None and topic.sequence:
             if sequence <= topic.sequence:
-                topic.duplicates += 1
+                self._repeat(topic, now_ms)
                 return
             if self.settings.consecutive and sequence != topic.sequence + 1:
                 topic.gaps += 1
@@ -182,6 +201,14 @@ class TopicUpdates:
             self._update(topic, "incremental", items, data, sequence, now_ms)
         if topic.data.dropped > dropped:
             self._damage(topic, sequence, now_ms)
+
+    def _repeat(self, topic: Topic, now_ms: int) -> None:
+        """Count a message from before the last one. After several in a row it is the last one that is wrong."""
+        topic.duplicates += 1
+        topic.repeats += 1
+        if topic.repeats > _MAX_REPEATS and topic.is_live:
+            topic.min_sequence = 0
+            self._repair(topic, now_ms, f"{topic.repeats} messages in a row came after sequence {topic.sequence}")
 
     def _continues(self, topic: Topic, sequence: int | None) -> bool:
         """Return whether an increment is complete without the one that could not be read, and comes after it."""
@@ -219,7 +246,7 @@ class TopicUpdates:
         now_ms: int,
     ) -> None:
         """Note that a message was applied."""
-        topic.sequence, topic.received_ms = sequence or 0, now_ms
+        topic.sequence, topic.received_ms, topic.repeats = sequence or 0, now_ms, 0
         # A record that was left out of a table is still missing after the next one, until it is read again.
         again = topic.awaiting_snapshot or topic.retry_at_ms is not None or topic.fill_due_ms is not None
         topic.damaged &= topic.channel.style == "keyed" and kind != "snapshot" and (again or topic.filling)
@@ -239,6 +266,7 @@ class TopicUpdates:
             return
         if not topic.is_live:
             topic.live_since_ms = now_ms
+            self._plan_comparison(topic, now_ms)
         reason = "" if sequenced else UNSEQUENCED
         if quietly:
             topic.state, topic.reason = state, reason
@@ -254,13 +282,28 @@ class TopicUpdates:
     def _lose(self, topic: Topic, now_ms: int) -> None:
         """Note that records may be missing. They are read from the Info API where it has them."""
         topic.data.add_hole()
+        topic.comparing = False
         if self.fills_history:
             topic.fill_due_ms, self.needs_shell = now_ms, True
         elif not topic.reason.endswith("not known"):
             topic.reason = ", and ".join(filter(None, (topic.reason, "earlier records are not known")))
 
+    def _plan_comparison(self, topic: Topic, now_ms: int) -> None:
+        """Have what a topic says of an account compared with the Info API later, where it has the same."""
+        due = topic.channel.private and self.fills_history
+        topic.compare_ms, topic.comparing = now_ms + RECONCILE_MS if due else None, False
+
+    def _compare(self, topic: Topic, now_ms: int) -> None:
+        """Have the Info API read. What the feed has said since shortly before stands."""
+        self._plan_comparison(topic, now_ms)
+        if topic.is_live and not topic.filling and topic.fill_due_ms is None:
+            topic.data.fresh = {name: at for name, at in topic.data.fresh.items() if at > now_ms - SETTLED_MS}
+            topic.fill_due_ms, topic.comparing, self.needs_shell = now_ms, True, True
+
     def _check(self, topic: Topic, now_ms: int) -> None:
-        """Do what is due for one topic: a retry, a late snapshot, silence."""
+        """Do what is due for one topic: a retry, a late snapshot, silence, a comparison."""
+        if topic.compare_ms is not None and now_ms >= topic.compare_ms:
+            self._compare(topic, now_ms)
         if topic.retry_at_ms is not None and now_ms >= topic.retry_at_ms:
             self._request_snapshot(topic, now_ms, topic.state, topic.reason)
         elif topic.snapshot_due_ms is not None and now_ms >= topic.snapshot_due_ms:
@@ -278,7 +321,7 @@ class TopicUpdates:
                 else:
                     # Counted from now: a read of the Info API takes a moment, and may fail.
                     topic.received_ms = now_ms
-                    if self.fills_history and not topic.filling:
+                    if self.fills_history and not topic.filling and not topic.comparing:
                         topic.fill_due_ms = now_ms
 
     def _miss_snapshot(self, topic: Topic, now_ms: int) -> None:
@@ -404,7 +447,8 @@ class Topic:
     since the topic was last stable. `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
     `has_snapshots` (it has sent one, so another can be requested). `fill_due_ms` (read the Info API then), `filling`
     (that read is in progress). `damaged`: the last message had rows that could not be read, and nothing has mended it.
-    `mended_ms`: when the Info API was last queried for such rows.
+    `mended_ms`: when the Info API was last queried for such rows. `repeats`: messages in a row from before the
+    last one. `compare_ms` (compare with the Info API then), `comparing` (what the feed has said since then stands).
 
     Parameters
     ----------
@@ -440,6 +484,9 @@ class Topic:
         self.filling = False
         self.damaged = False
         self.mended_ms: int | None = None
+        self.repeats = 0
+        self.compare_ms: int | None = None
+        self.comparing = False
 
     @property
     def is_live(self) -> bool:

@@ -72,6 +72,12 @@ class OrderItem(msgspec.Struct, frozen=True, gc=False):
         """True for an order that can only reduce a position, by its own fields."""
         return bool(self.reduce_only) or str(self.side).endswith("_HEDGE")
 
+    @property
+    def is_of_the_moment(self) -> bool:
+        """True for an order that opens at the price of this moment: at market, IOC or FOK. An exit is better late."""
+        immediate = str(self.type) == "MARKET" or self.tif in ("IOC", "FOK")
+        return immediate and self.trigger_price is None and not self.reduces
+
     @classmethod
     def recall(cls, wire: Mapping[str, Any]) -> Self:
         """Return the order of an item on the wire that was checked before. No field is checked here.

@@ -183,6 +183,19 @@ class CancelAll(msgspec.Struct, frozen=True):
         return {"type": "cancelAll", "symbolCode": self.product, **named}
 
 
+def only_leaves(action: object) -> bool:
+    """Return whether an action can only cancel orders or reduce positions, by its own fields.
+
+    Parameters
+    ----------
+    action : AnyAction
+        The action.
+    """
+    if isinstance(action, OrderAction):
+        return all(item.reduces for item in action.orders)
+    return isinstance(action, CancelOrders | CancelAll)
+
+
 class OtherAction(msgspec.Struct, frozen=True):
     """An action without orders: a setting, a transfer, an approval.
 

@@ -69,8 +69,17 @@ def absent(record: Record, row: Mapping[str, Any], expected: Iterable[str] | Non
     ]
 
 
-def rows_of(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, str]] = ()) -> list[Any]:
+def rows_of(
+    endpoint: Endpoint[Row],
+    data: object,
+    query: Iterable[tuple[str, str]] = (),
+    now_ms: int | None = None,
+    *,
+    by_rules: bool = True,
+) -> list[Any]:
     """Return the rows of an answer's data, which agree with the question.
+
+    Rows that break a rule are left out with a warning, where their record says so.
 
     Parameters
     ----------
@@ -80,16 +89,21 @@ def rows_of(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, st
         Member `data` of the answer.
     query : iterable of tuple of (str, str), optional
         Names and texts of the query (default: none).
+    now_ms : int or None, optional
+        The present on the venue's clock, Unix ms (default: not known, and no time is compared with it).
+    by_rules : bool, optional
+        False for a caller that judges each row itself (default: True).
 
     Raises
     ------
     BadAnswer
         For data of another shape, and for a row of another account, product, interval, order or time. Also for two rows
-        with one identity, and for amounts that do not add up. It names path, record, field and row.
+        with one identity, for amounts that do not add up, and for times that lie ahead. It names path, record, field
+        and row.
     """
     rows = _listed(endpoint, data)
-    tie(endpoint, rows, query)
-    return rows
+    left_out = tie(endpoint, rows, query, now_ms, by_rules=by_rules)
+    return [row for at, row in enumerate(rows) if at not in left_out] if left_out else rows
 
 
 def _listed(endpoint: Endpoint[Row], data: object) -> list[Any]:
@@ -133,8 +147,15 @@ def answering(endpoint: Endpoint[Row], data: object, query: Iterable[tuple[str, 
     return list(rows), f"GET {endpoint.path}: {endpoint.record.name}: {why}, {left_out}" if why else ""
 
 
-def tie(endpoint: Endpoint[Row], rows: Sequence[object], query: Iterable[tuple[str, str]]) -> None:
-    """Refuse rows that do not agree with the question, as `rows_of` does.
+def tie(
+    endpoint: Endpoint[Row],
+    rows: Sequence[object],
+    query: Iterable[tuple[str, str]],
+    now_ms: int | None = None,
+    *,
+    by_rules: bool = True,
+) -> dict[int, str]:
+    """Refuse rows that do not agree with the question, as `rows_of` does. Return those to leave out, and why.
 
     Parameters
     ----------
@@ -144,17 +165,30 @@ def tie(endpoint: Endpoint[Row], rows: Sequence[object], query: Iterable[tuple[s
         Rows of the data.
     query : iterable of tuple of (str, str)
         Names and texts of the query.
+    now_ms : int or None, optional
+        The present on the venue's clock, Unix ms (default: not known).
+    by_rules : bool, optional
+        False for a caller that judges each row itself (default: True).
 
     Raises
     ------
     BadAnswer
         As `rows_of` does.
     """
+    record = endpoint.record
     objects = _objects(rows) or [row if isinstance(row, Mapping) else {} for row in rows]
-    question = ties.of_query(endpoint, query)
-    wrong = ties.contradiction(endpoint.record, objects, question) or ties.repetition(endpoint.record, objects)
+    question = ties.of_query(endpoint, query, now_ms)
+    wrong = ties.contradiction(record, objects, question) or ties.repetition(record, objects)
+    found = {} if wrong or not by_rules else dict(reversed(list(ties.faults(record, objects, question))))
+    if found and not record.drops:
+        wrong = min(found.items())
     if wrong is not None:
-        _refuse(endpoint.path, endpoint.record, rows, *wrong)
+        _refuse(endpoint.path, record, rows, *wrong)
+    if found:
+        at, why = min(found.items())
+        said = f"{len(found)} of {len(rows)} rows are left out, the first is row {at + 1}: {shown(rows[at])}"
+        warn(f"GET {endpoint.path}: {record.name}: {why}. {said}")
+    return found
 
 
 def admit(path: str, record: Record, rows: Sequence[object]) -> None:
@@ -211,7 +245,9 @@ def _may_lack(field: RecordField, found: Sequence[object], bad: int) -> bool:
 
 
 def _refuse(path: str, record: Record, rows: Sequence[object], at: int, why: str) -> None:
-    raise BadAnswer(f"GET {path}: {record.name}: {why}, in row {at + 1} of {len(rows)}", body=shown(rows[at]))
+    error = BadAnswer(f"GET {path}: {record.name}: {why}, in row {at + 1} of {len(rows)}", body=shown(rows[at]))
+    error.contradicts = True
+    raise error
 
 
 def typed_rows(
@@ -347,6 +383,19 @@ class Door:
                 self.warn(record.name, why.partition(" ")[0], f"{record.name}: {why}")
             for name in absent(record, row) if isinstance(row, Mapping) else ():
                 self.absent(record.name, name)
+
+    def name(self, record: Record, rows: Sequence[Mapping[str, object]]) -> None:
+        """Warn of values that are none of the names that their field is known to have.
+
+        Parameters
+        ----------
+        record : Record
+            Record of the rows.
+        rows : sequence of mapping of str to object
+            The rows.
+        """
+        for said in ties.unknown_names(record, rows):
+            self.warn(record.name, said, said)
 
     def absent(self, record: str, name: str) -> None:
         """Warn that a published field of a record is absent.

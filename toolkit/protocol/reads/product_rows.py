@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from ...errors import InputError, warn
-from ...numerals import MAX_DIGITS, not_a, read_amount, read_decimal, read_positive, read_rows
+from ...numerals import MAX_DIGITS, not_a, printable, read_amount, read_decimal, read_positive, read_rows
 from .info.products import MarginTier, ProductList, ProductMeta
 
 Tell = Callable[[str, str], None]
@@ -67,7 +67,7 @@ def _seconds(value: object, wire: str) -> int:
 def _text(value: object, wire: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise not_a(value, wire, "It must be a text")
-    return str(value).strip()
+    return printable(str(value).strip())
 
 
 def _truth(value: object, wire: str) -> bool:

@@ -15,7 +15,7 @@ identifies a row and which field is its time. A name that is mistyped is an erro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, dataclass_transform, get
 
 import msgspec
 
-from ..enums import EnumKey
+from ..enums import ENUMS, EnumKey, Names
 from ..fields import L, P, Source
 
 KindName = Literal[
@@ -149,6 +149,8 @@ class RecordField:
         True if the field belongs to some rows only (default: `False`).
     sent : bool
         True if the local venue sends it (default: `True`).
+    ahead : bool
+        True for a time that may be later than the answer (default: `False`).
     """
 
     wire: str
@@ -165,6 +167,7 @@ class RecordField:
     null: bool = False
     sparse: bool = False
     sent: bool = True
+    ahead: bool = False
 
     @property
     def published(self) -> bool:
@@ -177,36 +180,121 @@ class RecordField:
         return _NOUNS.get(self.kind, f"a {self.enum or self.kind}")
 
 
-class Sum(NamedTuple):
-    """Amounts of a row that are never more than another one together, and add up to it in most rows.
+class Rule(NamedTuple):
+    """What holds between the amounts and names of one row. A row that lacks one of them is not judged.
 
     Attributes
     ----------
-    parts : tuple of str
-        Columns of the parts.
-    total : str
-        Column of their sum. A total of 0 says nothing: a take-profit of 0 is one for the whole position.
-    complete : mapping of str to frozenset of str
-        Columns and the values with which the parts are all of the total, if all of the columns have one of them.
+    columns : tuple of str
+        Columns that `holds` takes the values of.
+    holds : callable
+        Whether the values agree.
+    said : str
+        What they are not, after their names and values.
     """
 
-    parts: tuple[str, ...]
-    total: str
-    complete: Mapping[str, frozenset[str]]
+    columns: tuple[str, ...]
+    # `Any`: each rule takes the values of its own columns.
+    holds: Callable[..., Any]
+    said: str
 
 
-OF_ORDER = Sum(
-    ("filled", "remaining"),
-    "quantity",
-    {
-        # What was open of an order that was cancelled or rejected is gone.
-        "status": frozenset({"ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED", "FILLED"}),
-        # An order that only reduces a position may itself be reduced to it.
-        "side": frozenset({"BUY", "SELL"}),
-        "reduce_only": frozenset({"NONE"}),
-    },
+def at_most(column: str, bound: str) -> Rule:
+    """Return the rule that an amount is not above another one, or 0 where that is negative.
+
+    Parameters
+    ----------
+    column : str
+        Column of the amount.
+    bound : str
+        Column of the largest that it can be.
+    """
+    return Rule((column, bound), lambda amount, most: amount <= max(most, 0), f"{column} is above {bound}")
+
+
+def above_0(*columns: str) -> tuple[Rule, ...]:
+    """Return the rules that amounts are above 0.
+
+    Parameters
+    ----------
+    *columns : str
+        Columns of the amounts.
+    """
+    return tuple(Rule((column,), lambda amount: amount > 0, "it must be above 0") for column in columns)
+
+
+def _adds_up(filled: Decimal, remaining: Decimal, quantity: Decimal) -> bool:
+    # A quantity of 0 says nothing: a take-profit of 0 is one for the whole position.
+    return not quantity or filled + remaining <= quantity
+
+
+def _is_whole(filled: Decimal, remaining: Decimal, quantity: Decimal, status: str, side: str, reduce_only: str) -> bool:
+    # What was open of an order that was cancelled or rejected is gone, and an order that only reduces a position may
+    # itself be reduced to it.
+    has_all = status in (*OPEN, "FILLED") and side in ("BUY", "SELL") and reduce_only == "NONE"
+    return not (has_all and quantity) or filled + remaining == quantity
+
+
+def _is_filled(status: str, filled: Decimal, remaining: Decimal) -> bool:
+    return status != "FILLED" or (filled > 0 and not remaining)
+
+
+OPEN = frozenset({"ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED"})
+"""Statuses of open orders."""
+_AMOUNTS = ("filled", "remaining", "quantity")
+OF_ORDER = (
+    Rule(_AMOUNTS, _adds_up, "filled and open are more than the quantity"),
+    Rule((*_AMOUNTS, "status", "side", "reduce_only"), _is_whole, "filled and open are not the quantity"),
+    Rule(("status", "filled", "remaining"), _is_filled, "an order that is FILLED has nothing left"),
 )
 """What was filled of an order and what is still open are its quantity."""
+
+
+def _has_one_leg(mode: str, long_size: Decimal, short_size: Decimal) -> bool:
+    return mode != "ONE_WAY" or not (long_size and short_size)
+
+
+def _has_its_value(long_size: Decimal, short_size: Decimal, bought: Decimal, sold: Decimal) -> bool:
+    return bool(bought or not long_size) and bool(sold or not short_size)
+
+
+_PNL_TOLERANCE = Decimal("0.1")
+"""Part of a position's value by which its unrealised PnL may be off: prices move while a venue computes it."""
+
+
+def _has_its_pnl(
+    long_size: Decimal, short_size: Decimal, bought: Decimal, sold: Decimal, mark: Decimal, pnl: Decimal
+) -> bool:
+    # What is left of the value of a closed side says nothing.
+    bought, sold, short_size = abs(bought) * bool(long_size), abs(sold) * bool(short_size), abs(short_size)
+    largest = max(mark * (long_size + short_size), bought + sold)
+    return abs(mark * (long_size - short_size) - bought + sold - pnl) <= largest * _PNL_TOLERANCE + 1
+
+
+_LEGS, _VALUES = ("long_size", "short_size"), ("long_entry_value", "short_entry_value")
+OF_POSITION = (
+    Rule(("position_mode", *_LEGS), _has_one_leg, "an account in one-way mode has one side"),
+    Rule((*_LEGS, *_VALUES), _has_its_value, "each size has an entry value"),
+    Rule((*_LEGS, *_VALUES, "mark_price", "unrealized_pnl"), _has_its_pnl, "that is not the PnL of these sizes"),
+)
+"""Sizes, values and PnL of a position are of one position."""
+OF_WALLET = (at_most("available", "equity"), at_most("withdrawable", "equity"))
+"""Nothing is available, or can be withdrawn, beyond the equity."""
+
+
+class Unique(NamedTuple):
+    """Fields that no two rows of an answer share, besides the record's identity. 0 and "" are no id.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns of the fields.
+    among : mapping of str to frozenset of str
+        Columns and their values in the rows that are compared (default: all rows are).
+    """
+
+    columns: tuple[str, ...]
+    among: Mapping[str, frozenset[str]] = {}
 
 
 @dataclass(frozen=True)
@@ -229,10 +317,15 @@ class Record:
         True if a row, including its time, can change after it was read (default: `False`).
     source : Source
         `L` if the exchange publishes none of the fields: they are the local venue's (default: published).
-    sums : tuple of Sum
-        What must add up in each row (default: nothing).
     unique : bool
         False if an answer may have two rows with one identity (default: `True`).
+    rules : tuple of Rule
+        What holds in each row (default: nothing).
+    keys : tuple of Unique
+        Further fields that no two rows share (default: none).
+    drops : bool
+        True if a row that breaks a rule or lies ahead is left out with a warning, so that the others can be used. For
+        other records the answer is refused (default: `False`).
     """
 
     name: str
@@ -242,8 +335,10 @@ class Record:
     time: str = ""
     changing: bool = False
     source: Source = P
-    sums: tuple[Sum, ...] = ()
     unique: bool = True
+    rules: tuple[Rule, ...] = ()
+    keys: tuple[Unique, ...] = ()
+    drops: bool = False
 
     @property
     def known(self) -> bool:
@@ -274,6 +369,16 @@ class Record:
             Names of columns.
         """
         return tuple([self.by_column[name].wire for name in columns])
+
+    @cached_property
+    def past(self) -> tuple[RecordField, ...]:
+        """Times that are not later than the answer."""
+        return tuple(one for one in self.fields if one.kind in ("ms", "s") and not one.ahead)
+
+    @cached_property
+    def enums(self) -> tuple[tuple[RecordField, Names], ...]:
+        """Fields with names of an enum, and the enum."""
+        return tuple((one, ENUMS[one.enum]) for one in self.fields if one.enum)
 
     @cached_property
     def needed(self) -> tuple[RecordField, ...]:
@@ -314,6 +419,7 @@ class _Declared:
     null: bool
     sparse: bool
     sent: bool | None
+    ahead: bool = False
 
 
 # `Any`: a type checker takes what these return for the value of the field, as it does for `dataclasses.field`.
@@ -353,6 +459,7 @@ def optional(
     null: bool = False,
     sparse: bool = False,
     sent: bool | None = None,
+    ahead: bool = False,
 ) -> Any:
     """Declare a field that may be missing.
 
@@ -376,8 +483,10 @@ def optional(
         True if the field belongs to some rows only, so that no one is warned where it is missing (default: `False`).
     sent : bool, optional
         True if the local venue sends it (default: unless it is [L] in a record that is published).
+    ahead : bool, optional
+        True for a time that may be later than the answer (default: `False`).
     """
-    return _Declared(wire, about, False, unit, json, source, null, sparse, sent)
+    return _Declared(wire, about, False, unit, json, source, null, sparse, sent, ahead)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(required, optional))
@@ -398,8 +507,10 @@ class RowType(msgspec.StructMeta):
         changing: bool = False,
         source: Source = P,
         feed: bool = False,
-        sums: tuple[Sum, ...] = (),
         unique: bool = True,
+        rules: tuple[Rule, ...] = (),
+        keys: tuple[Unique, ...] = (),
+        drops: bool = False,
     ) -> RowType:
         """Make a row class.
 
@@ -415,10 +526,14 @@ class RowType(msgspec.StructMeta):
             Source of the fields that declare no other (default: published).
         feed : bool
             True for a row of the feed, where ids are numbers and enums are names (default: False).
-        sums : tuple of Sum
-            What must add up in each row (default: nothing).
         unique : bool
             False if an answer may have two rows with one identity (default: True).
+        rules : tuple of Rule
+            What holds in each row (default: nothing).
+        keys : tuple of Unique
+            Further fields that no two rows share (default: none).
+        drops : bool
+            True if a row that breaks a rule is left out with a warning (default: False, the answer is refused).
         """
         declared = {column: one for column, one in namespace.items() if isinstance(one, _Declared)}
         for column, one in declared.items():
@@ -429,10 +544,11 @@ class RowType(msgspec.StructMeta):
             hints = get_type_hints(made, include_extras=True)
             fields = tuple(_field(column, one, hints[column], source, feed) for column, one in declared.items())
             known = {one.wire for one in fields}
-            added = {column for one in sums for column in (*one.parts, one.total, *one.complete)}
+            added = {column for rule in rules for column in rule.columns}
+            added |= {column for key in keys for column in (*key.columns, *key.among)}
             if unknown := ({*identity, *((time,) if time else ())} - known) | (added - declared.keys()):
                 raise TypeError(f"{name} has no field {', '.join(sorted(unknown))}")
-            made.declared = Record(name, about, fields, identity, time, changing, source, sums, unique)
+            made.declared = Record(name, about, fields, identity, time, changing, source, unique, rules, keys, drops)
         return made
 
 
@@ -451,7 +567,7 @@ def _field(column: str, one: _Declared, hint: object, of_record: Source, feed: b
     sent = (source is not L or of_record is L) if one.sent is None else one.sent
     return RecordField(
         one.wire, column, kind.name, kind.enum, unit, one.about, kind.dtype, one.json or json, source, kind.signed,
-        one.needed, one.null, one.sparse, sent,
+        one.needed, one.null, one.sparse, sent, one.ahead,
     )  # fmt: skip
 
 

@@ -1,26 +1,28 @@
 """What ties an answer to its question: the account, product, interval, order and window that were asked for.
 
-A parameter declares the column that must have its value (`Param.ties`, `SubscriptionField.ties`), a record what must
-add up (`Sum`) and whether its identity is unique. All is checked here, for every query and every channel. A row without
-the identifying field can't be tied: that is unknown, not wrong.
+A parameter declares the column that must have its value (`Param.ties`, `SubscriptionField.ties`). A record declares
+what holds in a row (`Rule`), what no two rows share (`Unique`) and which times may lie ahead. All is checked here, for
+every query and every channel. A row without the identifying field can't be tied: that is unknown, not wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...numerals import shown
 from ..hexbytes import hash_text, is_address
 from . import wire_values
 from .endpoint import Endpoint
-from .rows import Record, RecordField, Row, Sum
+from .rows import Record, RecordField, Row, Rule, Unique
 
 if TYPE_CHECKING:
     from .channel import Channel
 
 WireRow = Mapping[str, object]
 """A row as decoded, by wire name."""
+AHEAD_MS = 86_400_000
+"""A time may be so much later than the present: the clocks of two machines differ, by hours where a zone is wrong."""
 
 
 class Question(NamedTuple):
@@ -34,14 +36,17 @@ class Question(NamedTuple):
         Earliest time of a row, `None` for no bound (default: `None`).
     last_ms : int or None
         Latest time of a row, `None` for no bound (default: `None`).
+    now_ms : int or None
+        The present, `None` where it is not known (default: `None`).
     """
 
     tied: Mapping[str, str]
     first_ms: int | None = None
     last_ms: int | None = None
+    now_ms: int | None = None
 
 
-def of_query(endpoint: Endpoint[Row], query: Iterable[tuple[str, str]]) -> Question:
+def of_query(endpoint: Endpoint[Row], query: Iterable[tuple[str, str]], now_ms: int | None = None) -> Question:
     """Return what the answer to a query must agree with.
 
     Parameters
@@ -50,12 +55,14 @@ def of_query(endpoint: Endpoint[Row], query: Iterable[tuple[str, str]]) -> Quest
         Declaration of the query.
     query : iterable of tuple of (str, str)
         Names and texts of the query.
+    now_ms : int or None, optional
+        The present on the venue's clock, Unix ms (default: not known).
     """
     asked = [(param, value) for name, value in query if (param := endpoint.params.get(name)) and param.ties]
     tied: dict[str, str] = {param.ties: value for param, value in asked if param.ties != "time"}
     # The time of a row that changes may pass the end of the window before it is read.
     bounds = {param.name: int(value) for param, value in asked if param.ties == "time" and not endpoint.record.changing}
-    return Question(tied, bounds.get("start"), bounds.get("end"))
+    return Question(tied, bounds.get("start"), bounds.get("end"), now_ms)
 
 
 def of_subscription(channel: Channel, fields: Mapping[str, object]) -> Question:
@@ -71,8 +78,8 @@ def of_subscription(channel: Channel, fields: Mapping[str, object]) -> Question:
     return Question({one.ties: str(fields[one.name]) for one in channel.fields if one.ties and one.name in fields})
 
 
-def contradiction(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
-    """Return the number of a row that contradicts the question, or itself, and why, `None` where none does.
+def faults(record: Record, rows: Sequence[WireRow], question: Question) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row that breaks a rule of its record or lies ahead of the present, and why.
 
     Parameters
     ----------
@@ -83,9 +90,51 @@ def contradiction(record: Record, rows: Sequence[WireRow], question: Question) -
     question : Question
         What they must agree with.
     """
-    return _stray(record, rows, question) or next(
-        filter(None, (_unequal(record, rows, one) for one in record.sums)), None
-    )
+    columns: dict[str, list[Any]] = {}
+
+    def column(name: str) -> list[Any]:
+        if name not in columns:
+            columns[name] = _values(record.by_column[name], rows)
+        return columns[name]
+
+    if question.now_ms is not None:
+        latest = question.now_ms + AHEAD_MS
+        for time in record.past:
+            late = (at for at, value in enumerate(column(time.column)) if value is not None and value > latest)
+            yield from ((at, f"{time.wire} {rows[at][time.wire]} lies ahead of the present") for at in late)
+    for rule in record.rules:
+        for at, values in enumerate(zip(*map(column, rule.columns), strict=True)):
+            if None not in values and not rule.holds(*values):
+                yield at, _broken(record, rows[at], rule)
+
+
+def _broken(record: Record, row: WireRow, rule: Rule) -> str:
+    held = ", ".join(f"{name} {shown(row.get(name))}" for name in record.wires(*rule.columns))
+    return f"{held}: {rule.said}"
+
+
+def _values(field: RecordField, rows: Sequence[WireRow]) -> list[Any]:
+    return wire_values.column(field, [row.get(field.wire) for row in rows])[0]
+
+
+def unknown_names(record: Record, rows: Sequence[WireRow]) -> Iterator[str]:
+    """Yield a sentence about each name that its enum does not have.
+
+    Such rows are used: a venue may have a name that is newer than this program.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the rows.
+    rows : sequence of mapping of str to object
+        The rows.
+    """
+    for field, names in record.enums:
+        for value in {one for row in rows if isinstance(one := row.get(field.wire), str | int)}:
+            text = names.text(value)
+            if text not in (None, "0") and str(text).upper() not in names.names:  # 0 is not set
+                known = f"none of {', '.join(names.names)}. It is shown as it came"
+                yield f"{record.name}.{field.wire} {shown(value)} is {known}"
 
 
 def answering(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[list[WireRow], str]:
@@ -104,14 +153,24 @@ def answering(record: Record, rows: Sequence[WireRow], question: Question) -> tu
         What they must agree with.
     """
     kept, why = list(rows), ""
-    while found := _stray(record, kept, question) or repetition(record, kept):
+    while found := contradiction(record, kept, question) or repetition(record, kept):
         del kept[found[0]]
         why = why or found[1]
     return kept, why
 
 
-def _stray(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
-    """Return the number of a row that answers another question, and why, `None` where all answer this one."""
+def contradiction(record: Record, rows: Sequence[WireRow], question: Question) -> tuple[int, str] | None:
+    """Return the number of a row that answers another question, and why, `None` where all answer this one.
+
+    Parameters
+    ----------
+    record : Record
+        Record of the rows.
+    rows : sequence of mapping of str to object
+        The rows.
+    question : Question
+        What they must agree with.
+    """
     for column, asked in question.tied.items():
         if (of_tie := record.by_column.get(column)) and (found := _of_another(of_tie, rows, asked)):
             return found
@@ -130,17 +189,30 @@ def repetition(record: Record, rows: Sequence[WireRow]) -> tuple[int, str] | Non
     rows : sequence of mapping of str to object
         The rows of one answer.
     """
-    if not record.identity or not record.unique:
+    identity = Unique(tuple([record.by_wire[name].column for name in record.identity if record.unique]))
+    keys = (identity, *record.keys) if identity.columns else record.keys
+    return next(filter(None, (_repeated(record, rows, key, key is not identity) for key in keys)), None)
+
+
+def _repeated(record: Record, rows: Sequence[WireRow], key: Unique, is_none_0: bool) -> tuple[int, str] | None:
+    # As the values that they stand for: venues write ids as numbers or as text, and addresses in either case. The
+    # first block has the number 0, but a client id of 0 is none.
+    found = [
+        ["" if one is None or (is_none_0 and not one) else str(one).lower() for one in held]
+        for held in (_values(record.by_column[name], rows) for name in key.columns)
+    ]
+    if len(set(zip(*found, strict=True))) == len(rows):  # nearly always
         return None
-    # As text, because venues write ids as numbers or as text.
-    keys = list(zip(*([str(row.get(name)) for row in rows] for name in record.identity), strict=True))
-    if len(set(keys)) == len(keys):
-        return None
+    compared = [_values(record.by_column[name], rows) for name in key.among]
     seen: set[tuple[str, ...]] = set()
-    for at, key in enumerate(keys):
-        if key in seen and not any(rows[at].get(name) in (None, "") for name in record.identity):
-            return at, f"{' and '.join(record.identity)} {' and '.join(key)} is there twice"
-        seen.add(key)
+    for at, values in enumerate(zip(*found, strict=True)):
+        among = all(column[at] in of for column, of in zip(compared, key.among.values(), strict=True))
+        if values in seen and among and all(values):
+            wires = record.wires(*key.columns)
+            held = " and ".join(str(rows[at].get(name)) for name in wires)
+            return at, f"{' and '.join(wires)} {held} is there twice"
+        if among:
+            seen.add(values)
     return None
 
 
@@ -186,19 +258,3 @@ def _outside(time: RecordField, rows: Sequence[WireRow], question: Question) -> 
     wrong = min(known) if early else max(known)
     bound = f"before startTime {first}" if early else f"after endTime {last}"
     return found.index(wrong), f"{time.wire} {wrong} is {bound}"
-
-
-def _unequal(record: Record, rows: Sequence[WireRow], one: Sum) -> tuple[int, str] | None:
-    def column(name: str, those: Sequence[WireRow]) -> list[Any]:
-        of = record.by_column[name]
-        return wire_values.column(of, [row.get(of.wire) for row in those])[0]
-
-    sums = zip(*(column(name, rows) for name in (one.total, *one.parts)), strict=True)
-    for at, (total, *parts) in enumerate(sums):
-        if not total or None in parts or (found := sum(parts)) == total:
-            continue
-        complete = all(column(name, rows[at : at + 1])[0] in values for name, values in one.complete.items())
-        if complete or found > total:
-            names, said = " + ".join(record.wires(*one.parts)), "is not" if complete else "is more than"
-            return at, f"{names} {found} {said} {record.by_column[one.total].wire} {total}"
-    return None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from ...numerals import printable
 from ..enums import ENUMS
 from ..hexbytes import hash_text
 from .endpoint import MAX_TIME
@@ -50,9 +51,10 @@ def read(field: RecordField, value: object) -> Any:
     if type(value) in _NO_SCALAR:
         raise ValueError
     if field.enum:
-        return ENUMS[field.enum].text(value)
+        name = ENUMS[field.enum].text(value)
+        return None if name is None else printable(name)
     if field.kind in ("text", "symbol", "key"):
-        return str(value)
+        return printable(str(value))
     if field.kind in AMOUNTS:
         return amount(value, signed=field.signed)
     if value == "":
@@ -68,7 +70,7 @@ def read(field: RecordField, value: object) -> Any:
         return hash_text(str(value))
     # A code is a number for some venues, as text or with a fraction of 0 for others.
     text = str(value) if type(value) is str else str(whole(value)) if field.kind in ("code", "currency") else str(value)
-    return CURRENCIES.get(text, text) if field.kind == "currency" else text
+    return CURRENCIES.get(text, text) if field.kind == "currency" else printable(text)
 
 
 def _truth(value: object) -> bool | None:
@@ -151,7 +153,8 @@ def column(field: RecordField, values: Sequence[object]) -> tuple[list[Any], int
     except (ArithmeticError, ValueError):
         pass  # one by one, which finds those that can't be read
     if kinds <= _KEYS and field.kind in ("text", "symbol", "key") and not field.enum:
-        return list(map(str, values)), 0
+        texts = list(map(str, values))
+        return texts if "".join(texts).isprintable() else list(map(printable, texts)), 0
     if kinds == _TEXTS and field.kind == "hash":
         return [hash_text(str(value)) if value else None for value in values], 0
     if field.kind in AMOUNTS or field.kind in _WHOLE:

@@ -8,37 +8,42 @@ sign is market orders that nearly always precede a move in their direction, howe
 from __future__ import annotations
 
 import inspect
-import sys
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from types import CodeType, MethodType
+from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.bars import read_bars
+from ...errors import InputError
+from ..data.bars import Bars, read_bars
 from ..data.event_array import MS, Kind
 from ..data.event_files import PRICES, EventFiles, holds_events
 from ..data.events import Events
 from ..data.quality import check
+from ..formulas.execution import in_words
+from .fingerprints import is_library, referred
 from .luck import trials
+from .silence import Finding, funded, silent
 
 CUTS = 8
 """The data is made to end at so many orders spaced evenly by number, and at as many spaced evenly by time."""
-FEW, RIGHT = 20, 0.8
-"""Market orders that are too few to judge, and the share of right ones that luck and skill do not reach."""
+FEW, RIGHT, SURE = 20, 0.6, 4.0
+"""Market orders that are too few to judge, and the share of right ones that skill does not reach. They must also be so
+many standard deviations of a binomial distribution beyond what the price's own persistence gives."""
 QUEUES = ("risk-averse", "power:2", "log")
 APART = 0.1
 """Part of the fills that may differ with another order of ties. A queue model may differ by twice as much."""
+DRIFTED = 0.05
+"""Distance of constant weights from their targets that is worth a word, a ratio."""
 MANY = 1_000
 """Items of a container that is data itself, and not looked into."""
-Finding = tuple[str, bool | None, str]
-"""Name of the check, whether something was found (None: not known), and what."""
 
 
 class Audited(Protocol):
@@ -64,9 +69,16 @@ class Audited(Protocol):
     def fills(self) -> pd.DataFrame:
         """Its fills."""
 
+    def unproven_in_short(self) -> str:
+        """Return what nothing proves of the data in words, "" for nothing."""
+
     @property
     def marks(self) -> pd.DataFrame:
         """Mark prices by time, a column for each symbol."""
+
+    @property
+    def executed(self) -> dict[str, Any]:
+        """Its account of execution."""
 
     def rerun(self, **changes: object) -> Audited:
         """Return the same run with changed arguments.
@@ -94,18 +106,30 @@ def audit(run: Audited) -> pd.DataFrame:
         - found: boolean, NA if it is not known
         - detail: str, what was found
     """
-    rows = [rejected(run)]
-    given = getattr(run.recipe, "arguments", None)
+    recipe = run.recipe
+    received = getattr(recipe, "received", None)
+    recipe = received or recipe
+    given, rows = getattr(recipe, "arguments", None), [executed(run), rejected(run)]
     with trials.paused():
         if given is None or "data" not in given:
             why = "the run can't be made again here"
-            rows += [(name, None, why) for name in ("look-ahead", "ties", "queue", "gaps", "volume")]
+            rows += [(name, None, why) for name in CHECKS]
         else:
             events = holds_events(next(iter(_parts(given["data"]).values())))
-            rows += [_look_ahead(run, given, events), *_repeated(run, given, events), _gaps(given, events)]
-            rows.append(_volume(run, given, events))
-    count = max(len(trials), 1)
-    rows.append(("trials", False, f"{count} counted. The deflated Sharpe ratio takes them"))
+            checks: dict[str, Callable[[], Finding]] = {
+                "look-ahead": partial(_look_ahead, run, given, recipe.run, events, received is not None),
+                "ties": partial(_ties, run, given, recipe.run, events, received is not None),
+                "queue": partial(_queue, run, recipe.run, events, received is not None),
+                "gaps": partial(_gaps, run, given, events),
+                "volume": partial(_volume, run, given, events),
+                "funding": partial(funded, run, given, received is not None),
+                "silence": partial(silent, run, given, recipe.run, events),
+            }
+            rows += [_made(name, check) for name, check in checks.items()]
+    idea = str(run.settings.get("idea", ""))
+    count = max(trials.count(idea), 1)
+    words = f"{count} of this idea counted, {max(len(trials), 1)} in the project" if idea else f"{count} counted"
+    rows.append(("trials", False, f"{words}. The deflated Sharpe ratio takes them"))
     return pd.DataFrame(rows, columns=["check", "found", "detail"]).astype({"found": "boolean"}).set_index("check")
 
 
@@ -118,7 +142,41 @@ def in_short(findings: pd.DataFrame) -> str:
         Frame that `audit` returned.
     """
     found = findings[findings["found"].fillna(False).astype(bool)]
-    return "audit: " + ("; ".join(f"{name}: {row.detail}" for name, row in found.iterrows()) or "nothing found")
+    text = "; ".join(f"{name}: {row.detail}" for name, row in found.iterrows()) or "nothing found"
+    unknown = list(findings.index[findings["found"].isna()])
+    if not unknown:
+        return f"audit: {text}"
+    made = f"{len(findings) - len(unknown)} of {len(findings)} checks could be made"
+    return f"audit: {text}. {made}, not: {', '.join(map(str, unknown))}"
+
+
+CHECKS = ("look-ahead", "ties", "queue", "gaps", "volume", "funding", "silence")
+"""Checks that need the data of the run."""
+
+
+def _made(name: str, check: Callable[[], Finding]) -> Finding:
+    """Return what a check finds. One that fails has found nothing out."""
+    try:
+        return check()
+    except Exception as error:
+        return name, None, f"the check fails: {type(error).__name__}: {error}"
+
+
+def executed(run: Audited) -> Finding:
+    """Return what went wrong with orders that were not rejected, unknown for a run without any record of them.
+
+    Parameters
+    ----------
+    run : Results
+        Results of the run.
+    """
+    found, drift = run.executed, float(run.settings.get("drift", 0.0))
+    if drift > DRIFTED:
+        return "execution", True, f"positions drift up to {drift:.1%} from their targets. See rebalance="
+    if found["orders"] != found["orders"]:
+        return "execution", None, "the run has fills and no orders"
+    text = in_words(found)
+    return "execution", bool(text), text or f"none of {found['market_orders']} market orders found nothing"
 
 
 def rejected(run: Audited) -> Finding:
@@ -136,35 +194,70 @@ def rejected(run: Audited) -> Finding:
     return "rejected", True, f"{len(refused)} of {total} orders, the first: {refused['text'].iloc[0]}"
 
 
-def _look_ahead(run: Audited, given: Mapping[str, Any], events: bool) -> Finding:
-    name, fills, right, every = "look-ahead", run.fills[run.fills["type"] == "MARKET"], 0, 0
+Again = Callable[[Mapping[str, Any]], Any]
+"""Function of changed arguments that makes a run again."""
+
+
+def _look_ahead(run: Audited, given: Mapping[str, Any], again: Again, events: bool, received: bool) -> Finding:
+    name = "look-ahead"
+    # Orders of a run on a venue move its market themselves, and others trade against them. Only bars are compared then.
+    if not received and (text := _too_right(run)):
+        return name, True, text
+    if "targets" in given and not callable(given["targets"]):
+        return name, None, "no sign of it. With targets as a function of the data the run can be made again"
+    # Decisions are compared with those of the same kind of run, never with what a venue made of them.
+    known = _asked(again({}))
+    if not received and known != _asked(run):
+        return name, None, "the same run has other orders each time, so it can't be compared"
+    times = sorted({row[0] for row in known})
+    if not times:
+        return name, None, "no orders to compare" if len(run.orders) or len(run.fills) else "no orders"
+    spread = np.searchsorted(times, np.linspace(times[0], times[-1], CUTS))
+    chosen = [times[at] for at in sorted({*np.linspace(0, len(times) - 1, CUTS).round().astype(int), *spread})]
+    failed = ""
+    for number, time in enumerate(chosen):
+        # Cutting the data hides the future that the run is given. Mirroring hides the one that the strategy holds
+        # itself.
+        with _blinded(given, time):
+            try:
+                cut = _asked(again({"data": _cut(given["data"], time, events)}))
+            except Exception as error:  # whatever the strategy needs more data for
+                if isinstance(error, InputError) and error.rule == "no look-ahead":
+                    return name, True, str(error)
+                failed = f"it fails on data up to {_stamp(time)}: {type(error).__name__}: {error}"
+                # The first cuts may be too short for an honest strategy. One that fails later is not checked.
+                if number >= len(chosen) // 2:
+                    return name, None, failed
+                continue
+        if [row for row in known if row[0] <= time] != [row for row in cut if row[0] <= time]:
+            return name, True, f"without the data after {_stamp(time)} the orders before it are others"
+        if failed:
+            return name, None, failed
+    return name, False, f"none at {len(chosen)} orders"
+
+
+def _too_right(run: Audited) -> str:
+    """Return that the price nearly always moves in the direction of market orders, "" if it does not.
+
+    A strategy that is right so often knows the next moment, however it learned of it.
+    """
+    fills, right, every, kept, moves = run.fills[run.fills["type"] == "MARKET"], 0, 0, 0, 0
     for symbol, part in fills.groupby("symbol"):
         marks, signs = run.marks[symbol], np.where(part["side"] == "BUY", 1, -1)
         after = marks.index.searchsorted(pd.DatetimeIndex(part["time"]), side="right")
         moved = (marks.to_numpy()[after.clip(max=len(marks) - 1)] - part["price"]) * signs
         right, every = right + int((moved > 0).sum()), every + int((moved != 0).sum())
-    # A strategy that is nearly always right the next moment knows it, however it learned of it.
-    if every >= FEW and right / every >= RIGHT:
-        return name, True, f"the price moved in their direction after {right} of {every} market orders"
-    if "targets" in given and not callable(given["targets"]):
-        return name, False, "no sign of it. With targets as a function of the data the run can be made again"
-    known = _asked(run)
-    times = sorted({row[0] for row in known})
-    chosen = []
-    if times:
-        spread = np.searchsorted(times, np.linspace(times[0], times[-1], CUTS))
-        chosen = [times[at] for at in sorted({*np.linspace(0, len(times) - 1, CUTS).round().astype(int), *spread})]
-    for time in chosen:
-        # Cutting the data hides the future that the run is given. Mirroring hides the one that the strategy holds
-        # itself.
-        with _blinded(given, time):
-            try:
-                again = _asked(run.rerun(data=_cut(given["data"], time, events)))
-            except Exception as error:  # whatever the strategy needs more data for
-                return name, None, f"it fails on data up to {_stamp(time)}: {type(error).__name__}: {error}"
-        if [row for row in known if row[0] <= time] != [row for row in again if row[0] <= time]:
-            return name, True, f"without the data after {_stamp(time)} the orders before it are others"
-    return name, False, f"none at {len(chosen)} orders"
+        steps = np.sign(np.diff(marks.to_numpy()))
+        pairs = steps[1:] * steps[:-1]
+        kept, moves = kept + int((pairs > 0).sum()), moves + int((pairs != 0).sum())
+    if every < FEW:
+        return ""
+    # Who follows a price that mostly continues is right as often as it continues, without any knowledge.
+    chance = min(max(0.5, kept / moves, 1 - kept / moves), RIGHT) if moves > FEW else 0.5
+    beyond = (right - 0.5 - every * chance) / math.sqrt(every * chance * (1 - chance))
+    if right / every < RIGHT or beyond < SURE:
+        return ""
+    return f"the price moved in their direction after {right} of {every} market orders"
 
 
 def _asked(run: Audited) -> list[tuple[Any, ...]]:
@@ -188,17 +281,15 @@ def _cut(data: object, time_ms: int, events: bool) -> Any:
     """Return data up to a time: events that were received, or bars that have closed and a flat one for their orders."""
     made: dict[str, Any] = {}
     for name, part in _parts(data).items() if events else ():
-        whole, part = ([], part) if isinstance(part, Events) else EventFiles(name, part).until((time_ms + 1) * MS)
-        made[name] = whole
-        if part is None:
+        if not isinstance(part, Events):
+            made[name] = EventFiles(name, part).until((time_ms + 1) * MS)
             continue
         rows = part.array[part.array["local_ns"] < (time_ms + 1) * MS]
         # One more event, of no interest to the strategy, so that orders on their way arrive.
         last = rows[np.isin(rows["kind"], PRICES)][-1:].copy()
         last["exchange_ns"] = last["local_ns"] = (time_ms + 1) * MS
         last["kind"] = Kind.MARK
-        cut = part._with(np.concatenate([rows, last]))
-        made[name] = [*whole, cut] if whole else cut
+        made[name] = part._with(np.concatenate([rows, last]))
     if events:
         return made
     for name, bars in read_bars(data).items():
@@ -214,11 +305,11 @@ def _cut(data: object, time_ms: int, events: bool) -> Any:
 @contextmanager
 def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
     """Mirror the future of every table, array and list that the strategy's functions hold, and undo it afterwards."""
-    bars = next(iter(_parts(given["data"]).values()))
-    closed = np.zeros(0) if holds_events(bars) else next(iter(read_bars(given["data"]).values())).closed
+    data = given["data"]
+    bars = None if holds_events(next(iter(_parts(data).values()))) else next(iter(read_bars(data).values()))
     undo: list[tuple[Any, Any, Any]] = []
     for holder, name, value in [*_held(given.get("strategy")), *_held(given.get("targets"))]:
-        if (past := _past(value, closed, time_ms)) is not None:
+        if (past := _past(value, bars, time_ms)) is not None:
             with suppress(AttributeError, TypeError):  # what can't be changed keeps its future
                 _set(holder, name, _mirrored(value, past))
                 undo.append((holder, name, value))
@@ -229,7 +320,7 @@ def _blinded(given: Mapping[str, Any], time_ms: int) -> Iterator[None]:
             _set(*item)
 
 
-def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
+def _past(value: Any, bars: Bars | None, time_ms: int) -> int | None:
     """Return how many items of a value are known at a time, None for what has no order of time that can be seen.
 
     Events, values with an item for each bar, and tables by time have one.
@@ -244,10 +335,31 @@ def _past(value: Any, closed: NDArray[Any], time_ms: int) -> int | None:
         return None
     if getattr(value, "ndim", 1) == 0 or not len(value):
         return None
-    if len(value) == len(closed):
-        return int((closed <= time_ms).sum())
+    if bars is not None and len(value) == len(bars):
+        return int((bars.closed <= time_ms).sum())
     index = getattr(value, "index", None)
-    return int((index.as_unit("ms").asi8 <= time_ms).sum()) if isinstance(index, pd.DatetimeIndex) else None
+    if not isinstance(index, pd.DatetimeIndex):
+        return None
+    times = index.as_unit("ms").asi8
+    return int((times + _foreknown_ms(value, times, bars) <= time_ms).sum())
+
+
+def _foreknown_ms(value: Any, times: NDArray[np.int64], bars: Bars | None) -> int:
+    """Return how long before its values are known the rows of a table are stamped, ms.
+
+    A table of longer bars has the close of an hour under the start of the hour. It is known by its closes: they are
+    those of the data at the end of the row.
+    """
+    spacing = int(np.median(np.diff(times))) if len(times) > 2 else 0
+    if bars is None or spacing <= bars.interval:
+        return 0
+    inside = (times >= bars.opened[0]) & (times + spacing <= bars.closed[-1])
+    closes = bars.close[np.searchsorted(bars.closed, times[inside] + spacing, side="right") - 1]
+    for _, column in pd.DataFrame(value).select_dtypes("number").items():
+        same = np.isclose(column.to_numpy(dtype="float64")[inside], closes, rtol=1e-9, atol=0.0)
+        if len(same) and same.mean() > 0.9:
+            return spacing
+    return 0
 
 
 def _mirrored(value: object, past: int) -> Any:
@@ -295,10 +407,7 @@ def _held(thing: object, seen: set[int] | None = None) -> Iterator[tuple[Any, An
         found = [(thing.keywords, *item) for item in thing.keywords.items()] + [({}, "", thing.func)]
     elif inspect.isfunction(thing):
         function = inspect.unwrap(thing)
-        names, known = set(_names(function.__code__)), function.__globals__
-        modules = [known[name] for name in names if inspect.ismodule(known.get(name))]
-        held = [known, *(vars(each) for each in modules if not _is_library(each.__name__))]
-        found = [(holder, name, holder[name]) for holder in held for name in sorted(names & holder.keys())]
+        found = referred(function)
         found += [(cell, "cell_contents", cell.cell_contents) for cell in function.__closure__ or ()]
     elif thing is not None and not _foreign(thing):
         for owner in (thing, *(thing if isinstance(thing, type) else type(thing)).__mro__):
@@ -310,51 +419,44 @@ def _held(thing: object, seen: set[int] | None = None) -> Iterator[tuple[Any, An
         yield from _held(value, seen)
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names of a function's code and of those inside it, such as comprehensions."""
-    yield from code.co_names
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _names(part)
-
-
 def _foreign(thing: object) -> bool:
     """Return whether an object is not the strategy's own: of a library, or of Python."""
-    return _is_library((thing if isinstance(thing, type) else type(thing)).__module__)
+    return is_library((thing if isinstance(thing, type) else type(thing)).__module__)
 
 
-def _is_library(module: str) -> bool:
-    """Return whether a module is one of Python, of this toolkit or of a package that is installed."""
-    root = module.partition(".")[0]
-    place = getattr(sys.modules.get(root), "__file__", None) or ""
-    return root == "toolkit" or root in sys.stdlib_module_names or "site-packages" in place
-
-
-def _repeated(run: Audited, given: Mapping[str, Any], events: bool) -> list[Finding]:
-    """Return whether the fills depend on ties of one ns, or on the queue model."""
+def _ties(run: Audited, given: Mapping[str, Any], again: Again, events: bool, received: bool) -> Finding:
+    """Return whether the fills depend on ties of one ns."""
     if not events:
-        return [(name, False, "bars have none") for name in ("ties", "queue")]
+        return "ties", None if received else False, "the venue's own" if received else "bars have none"
     latency = given.get("latency")
-    found: Finding = ("ties", None, "the latency is not a fixed one")
-    if latency is None or isinstance(latency, int | float | str | tuple | list):
-        pair = latency if isinstance(latency, tuple | list) else (latency or 0,) * 2
-        spans = [pd.Timedelta(way) if isinstance(way, str) else pd.Timedelta(float(way), "ms") for way in pair]
-        # A fill that depends on who was first within one nanosecond would not be repeated on a real exchange.
-        later = _filled(run.rerun(latency=tuple(span + pd.Timedelta(1, "ns") for span in spans)))
-        same = sum((_filled(run) & later).values())
-        total = max(sum(later.values()), len(run.fills), 1)
-        found = ("ties", same < (1 - APART) * total, f"{same} of {total} fills stay with 1 ns more latency")
+    if not (latency is None or isinstance(latency, int | float | str | tuple | list)):
+        return "ties", None, "the latency is not a fixed one"
+    pair = latency if isinstance(latency, tuple | list) else (latency or 0,) * 2
+    spans = [pd.Timedelta(way) if isinstance(way, str) else pd.Timedelta(float(way), "ms") for way in pair]
+    # A fill that depends on who was first within one nanosecond would not be repeated on a real exchange.
+    later = _filled(again({"latency": tuple(span + pd.Timedelta(1, "ns") for span in spans)}))
+    same = sum((_filled(run) & later).values())
+    total = max(sum(later.values()), len(run.fills), 1)
+    return "ties", same < (1 - APART) * total, f"{same} of {total} fills stay with 1 ns more latency"
+
+
+def _queue(run: Audited, again: Again, events: bool, received: bool) -> Finding:
+    """Return whether the fills depend on the queue model."""
+    if not events:
+        return "queue", None if received else False, "the venue's own" if received else "bars have none"
     counts = {str(run.settings["queue"]): len(run.fills)}
-    counts |= {queue: len(run.rerun(queue=queue).fills) for queue in QUEUES if queue not in counts}
+    counts |= {queue: len(again({"queue": queue}).fills) for queue in QUEUES if queue not in counts}
     text = ", ".join(f"{fills} fills with {queue}" for queue, fills in counts.items())
-    return [found, ("queue", max(counts.values()) - min(counts.values()) > 2 * APART * len(run.fills), text)]
+    return "queue", max(counts.values()) - min(counts.values()) > 2 * APART * len(run.fills), text
 
 
 def _filled(run: Audited) -> Counter[tuple[Any, ...]]:
     return Counter(run.fills[["time", "symbol", "side", "price", "quantity"]].itertuples(index=False, name=None))
 
 
-def _gaps(given: Mapping[str, Any], events: bool) -> Finding:
+def _gaps(run: Audited, given: Mapping[str, Any], events: bool) -> Finding:
+    if doubts := run.unproven_in_short():
+        return "gaps", True, doubts
     found = []
     for name, part in (_parts(given["data"]) if events else read_bars(given["data"])).items():
         if not events:

@@ -27,12 +27,15 @@ import pandas as pd
 
 from ...errors import InputError
 from ...stored.databases import transaction
-from .metrics import NAN, Curve, Values, ratio
+from .measures.curve import Curve
+from .measures.numbers import NAN, Values, ratio
 from .trial_file import in_memory, open_trials, project_file
 
 EULER = 0.5772156649015329
 """The Euler–Mascheroni constant."""
 _NORMAL = NormalDist()
+RUIN = -1 + 1e-12
+"""The worst return of which there is a logarithm."""
 
 
 def moments(returns: Values) -> tuple[float, float, float]:
@@ -323,7 +326,22 @@ def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> dict[str, Any]:
+def _widened(estimate: float, drawn: Values, count: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of a bootstrap, widened so that it covers the truth as often as it says.
+
+    The percentiles alone cover 79 % at 12 returns and 84 % at 30, where 90 % are meant. Blocks leave out a part of the
+    variance, and few of them make it uncertain itself, as Student's distribution has it.
+    """
+    low, high = interval(drawn, confidence)
+    block = max(count ** (1 / 3), 1.0)
+    normal = _NORMAL.inv_cdf((1 + confidence) / 2)
+    wider = math.sqrt(count / (count - block)) * (1 + (normal**2 + 1) * (1 + block / 2) / (4 * (count - 1)))
+    return estimate + wider * (low - estimate), estimate + wider * (high - estimate)
+
+
+def assess(
+    curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7, idea: str = ""
+) -> dict[str, Any]:
     """Return how likely the result of a run is luck.
 
     Parameters
@@ -331,11 +349,13 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
     curve : Curve
         The arrays of the run.
     trials : int, optional
-        Number of trials that it is the best of (default: all of the project, `toolkit.research.trials`).
+        Number of trials that it is the best of (default: those of its idea, `toolkit.research.trials`).
     confidence : float, optional
         Share of the bootstrap intervals, from 0 to 1 (default: 0.9).
     seed : int, optional
         Seed of the bootstrap (default: 7).
+    idea : str, optional
+        Idea that the run is a trial of (default: unknown, all trials of the project count).
 
     Returns
     -------
@@ -346,18 +366,24 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
     _, returns, periods, _ = curve.sampled()
     count = len(returns)
     sharpe, skew, kurtosis = moments(returns)
-    tried = max(len(project_trials), 1) if trials is None else trials
+    tried = max(project_trials.count(idea), 1) if trials is None else trials
     # Without other trials' ratios: the variance that the estimate has when there is no skill.
-    variance = project_trials.variance() / periods if project_trials.variance() > 0 else 1 / max(count - 1, 1)
+    variance = project_trials.variance(idea) / periods or 1 / max(count - 1, 1)
+    yearly = math.sqrt(periods) if curve.annualised else NAN
     sharpe_range = return_range = (NAN, NAN)
     if count > 2:
         drawn = bootstrap(returns, seed=seed)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = drawn.mean(axis=1) / drawn.std(axis=1, ddof=1) * math.sqrt(periods)
-        sharpe_range, return_range = interval(ratios, confidence), interval(np.prod(1 + drawn, axis=1) - 1, confidence)
+            ratios = drawn.mean(axis=1) / drawn.std(axis=1, ddof=1) * yearly
+        sharpe_range = _widened(sharpe * yearly, ratios, count, confidence)
+        # Of logarithms, because products are skewed. A loss of everything has none.
+        logs = np.log1p(np.maximum(drawn, RUIN)).sum(axis=1)
+        total = float(np.log1p(np.maximum(returns, RUIN)).sum())
+        low, high = _widened(total, logs, count, confidence)
+        return_range = math.expm1(low), math.expm1(high)
     needed = min_track_record(sharpe, skew, kurtosis)
     return {
-        "sharpe": sharpe * math.sqrt(periods),
+        "sharpe": sharpe * yearly,
         **dict(zip(("sharpe_low", "sharpe_high"), sharpe_range, strict=True)),
         **dict(zip(("return_low", "return_high"), return_range, strict=True)),
         "observations": count,
@@ -366,7 +392,8 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
         "kurtosis": kurtosis,
         "probabilistic_sharpe": probabilistic_sharpe(sharpe, count, skew, kurtosis),
         "trials": tried,
-        "expected_max_sharpe": expected_max_sharpe(tried, variance) * math.sqrt(periods),
+        "idea": idea,
+        "expected_max_sharpe": expected_max_sharpe(tried, variance) * yearly,
         "deflated_sharpe": deflated_sharpe(sharpe, count, tried, variance, skew, kurtosis),
         "min_track_record": pd.Timedelta(needed * step, unit="ms") if needed * step < 9e12 else pd.NaT,
         "track_record": pd.Timedelta(count * step, unit="ms"),
@@ -376,9 +403,12 @@ def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, 
 class Trials:
     """The runs of a project, with their yearly Sharpe ratios if these were measured. Each different run counts once.
 
-    `backtest`, `vectorised`, `sweep` and `optimise` count automatically. Another strategy, other parameters, settings
-    or data are another trial. `len(trials)` is the number of trials, and `trials.frame()` a table of them.
-    `trials.clear()` begins again, for an unrelated question.
+    Trials belong to an idea: the name of a strategy, its code and its data. `luck` counts those of the run's own idea.
+    A key begins with the idea and a bar, "SmaCross 3f2a9c1d|…". Other code, or the same on other data, is another idea.
+    Other parameters, defaults and settings are further trials of the same one.
+
+    `backtest`, `vectorised`, `sweep` and `optimise` count automatically. `len(trials)` is the number of all trials, and
+    `trials.frame()` a table of them. `trials.clear()` begins again.
 
     The trials are kept in one file per project, `trials.path`, that several processes share: see
     `trial_file.project_file`. The variable TOOLKIT_TRIALS names another file, and "off" counts in this process only. A
@@ -472,8 +502,32 @@ class Trials:
         with transaction(self._file()):
             yield
 
-    def variance(self) -> float:
+    def count(self, idea: str = "") -> int:
+        """Return the number of trials of an idea.
+
+        Parameters
+        ----------
+        idea : str, optional
+            Beginning of the keys, as `run.settings["idea"]` has it (default: "", all trials).
+
+        Examples
+        --------
+        >>> research.trials.clear()
+        >>> research.trials.add("Cross 1f|fast=3", 1.5)
+        >>> research.trials.add("Other 2e|fast=3", 0.5)
+        >>> research.trials.count("Cross 1f")
+        1
+        """
+        found = self._run(f"SELECT count(*) FROM trials WHERE {_OF_IDEA}", _of_idea(idea))
+        return int(found[0][0])
+
+    def variance(self, idea: str = "") -> float:
         """Return the variance of the known yearly Sharpe ratios, 0 with fewer than two.
+
+        Parameters
+        ----------
+        idea : str, optional
+            Idea whose trials are taken, see `count` (default: "", all trials).
 
         Examples
         --------
@@ -483,7 +537,9 @@ class Trials:
         >>> research.trials.variance()
         0.5
         """
-        rows = self._run("SELECT sharpe FROM trials WHERE sharpe IS NOT NULL ORDER BY number")
+        rows = self._run(
+            f"SELECT sharpe FROM trials WHERE sharpe IS NOT NULL AND {_OF_IDEA} ORDER BY number", _of_idea(idea)
+        )
         known = [sharpe for (sharpe,) in rows if abs(sharpe) < float("inf")]
         return statistics.variance(known) if len(known) > 1 else 0.0
 
@@ -495,7 +551,7 @@ class Trials:
         DataFrame
             One row a trial, oldest first:
 
-            - key: str, strategy, parameters, settings and data
+            - key: str, the idea, then strategy, parameters, settings and data
             - sharpe: float64, yearly Sharpe ratio, NaN if never measured
 
         Examples
@@ -524,10 +580,18 @@ class Trials:
             self._opened = None
 
     def __len__(self) -> int:
-        return int(self._run("SELECT count(*) FROM trials")[0][0])
+        return self.count()
 
     def __repr__(self) -> str:
         return f"<{len(self)} trials in {self.path or 'this process'}>"
+
+
+_OF_IDEA = "substr(key, 1, ?) = ?"
+
+
+def _of_idea(idea: str) -> tuple[int, str]:
+    beginning = f"{idea}|" if idea else ""
+    return len(beginning), beginning
 
 
 _COUNT = """

@@ -4,193 +4,43 @@
 Each measure also takes a `Curve`, the arrays of a run, from which sweeps measure without making a frame.
 Ratios are plain numbers (0.1 is 10 %). A measure without the data it needs (no trades, no time, no variation) is NaN
 rather than 0 or infinity. A year has 365 days, because the venue never closes.
+
+Yearly numbers (annual return, volatility, Sharpe, Sortino and Calmar ratio) need at least 7 days of data and 10 sampled
+returns. Below that they are NaN, because half an hour says nothing about a year. With an explicit `period` volatility,
+Sharpe and Sortino ratio are computed in any case.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..market_data import span_ms
+from .measures.curve import YEAR_MS, Curve, Equity, Period, Sampled, as_curve
+from .measures.numbers import NAN, NOTHING, Times, Values, add, deviation, floats, ratio, time_mean
+from .measures.trips import (
+    ROUND_TRIPS,
+    fill_arrays,
+    hit_rate,
+    markout,
+    profit_factor,
+    round_trips,
+    trip_measures,
+    trip_profits,
+)  # fmt: skip
 
 __all__ = [
-    "ROUND_TRIPS", "YEAR", "annual_return", "calmar", "drawdown", "fee_share", "hit_rate", "longest_drawdown",
-    "max_drawdown", "profit_factor", "round_trips", "sampled_returns", "sampling_period", "sharpe", "sortino",
-    "summary", "time_in_market", "time_weighted", "total_return", "turnover", "volatility",
+    "ROUND_TRIPS", "YEAR", "annual_return", "beside", "calmar", "drawdown", "drawdowns", "fee_share", "hit_rate",
+    "longest_drawdown", "markout", "max_drawdown", "profit_factor", "round_trips", "sampled_returns", "sampling_period",
+    "sharpe", "sortino", "summary", "tails", "time_in_market", "time_weighted", "total_return", "trip_measures",
+    "turnover", "volatility",
 ]  # fmt: skip
 
-Times = NDArray[np.int64]
-"""Unix ms, increasing."""
-Values = NDArray[np.float64]
-Period = str | pd.Timedelta | None
-
 YEAR = pd.Timedelta(days=365)
-DAY_MS = 86_400_000
-YEAR_MS = 365 * DAY_MS
-NAN = float("nan")
-# ndarray.sum calls this too, after three times as much work as most of a sweep's short arrays need.
-add = np.add.reduce
-ULP = 4e-16
-"""Bound of the relative rounding error of one float addition."""
-NOTHING: Values = np.zeros(0)
-NUMBERLESS: NDArray[np.int64] = np.zeros(0, dtype="int64")
-
-
-class Sampled(NamedTuple):
-    """Returns at equal distances.
-
-    Attributes
-    ----------
-    times : array of int64, shape (n,)
-        End of each period, Unix ms.
-    returns : array of float64, shape (n,)
-        Return of each period, a ratio.
-    per_year : float
-        Periods per year of 365 days.
-    spread : float
-        Sample standard deviation of the returns.
-    """
-
-    times: Times
-    returns: Values
-    per_year: float
-    spread: float
-
-
-@dataclass(eq=False)
-class Curve:
-    """The arrays of a run, enough for every measure. Values that several measures need are computed once.
-
-    Parameters
-    ----------
-    times : array of int64, shape (n,)
-        Time of each point, Unix ms, increasing.
-    equity : array of float64, shape (n,)
-        Equity at each point, USDC.
-    gross : array of float64, shape (n,), optional
-        Sum of position notionals at each point, USDC, 0 or above (default: none).
-    symbols : array of int64, optional
-        Number of the symbol of each fill, in order (default: none).
-    signed : array of float64, shape (n,), optional
-        Quantity of each fill, base units, negative for sales (default: none).
-    prices : array of float64, shape (n,), optional
-        Price of each fill, USDC (default: none).
-    fees : array of float64, shape (n,), optional
-        Fee of each fill, USDC, above 0 if paid (default: none).
-    funding : float, optional
-        Sum of funding payments, USDC, above 0 if received (default: 0).
-    """
-
-    times: Times
-    equity: Values
-    gross: Values = field(default_factory=NOTHING.copy)
-    symbols: NDArray[np.int64] = field(default_factory=NUMBERLESS.copy)
-    signed: Values = field(default_factory=NOTHING.copy)
-    prices: Values = field(default_factory=NOTHING.copy)
-    fees: Values = field(default_factory=NOTHING.copy)
-    funding: float = 0.0
-    _sampled: dict[int, Sampled] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def spacing_ms(self) -> int:
-        """The usual distance of two points, ms: the median gap, 0 with fewer than two."""
-        if len(self.times) < 2:
-            return 0
-        gaps = self.times[1:] - self.times[:-1]
-        # Most data is even, and to see that is much quicker than to find a median.
-        even = np.count_nonzero(gaps == gaps[0]) == len(gaps)
-        return int(gaps[0]) if even else int(np.median(gaps))
-
-    @property
-    def sampling_ms(self) -> int:
-        """The spacing at which risk is measured, ms. See `sampling_period`."""
-        spacing = self.spacing_ms
-        if self.elapsed_ms >= 30 * DAY_MS:
-            return max(spacing, DAY_MS)
-        return max(spacing, 3_600_000) if self.elapsed_ms >= 2 * DAY_MS else spacing
-
-    @property
-    def elapsed_ms(self) -> int:
-        """The time from the first point to the last, ms."""
-        return int(self.times[-1] - self.times[0]) if len(self.times) else 0
-
-    @cached_property
-    def highs(self) -> Values:
-        """The highest equity so far at every point."""
-        return np.fmax.accumulate(self.equity)
-
-    @cached_property
-    def depths(self) -> Values:
-        """The drawdown at every point."""
-        return _over(self.equity, self.highs) - 1
-
-    @cached_property
-    def lasting(self) -> Values:
-        """How long each point lasts, ms: until the next one. The last lasts no time."""
-        gaps = np.zeros(len(self.times))
-        gaps[:-1] = self.times[1:] - self.times[:-1]
-        return gaps
-
-    def leverage(self) -> Values:
-        """Return gross notional over equity at every point, 0 without equity."""
-        found = _over(self.gross, self.equity)
-        return found if _positive(found + 1) else np.nan_to_num(found, posinf=0.0, neginf=0.0)
-
-    def sampled(self, period: Period = None) -> Sampled:
-        """Return the returns of the equity, sampled at equal distances: the last value known at each edge.
-
-        Parameters
-        ----------
-        period : str or Timedelta, optional
-            Spacing of the returns, such as "1D" (default: `sampling_ms`).
-        """
-        return self.sampled_every(self.sampling_ms if period is None else span_ms(period, "period"))
-
-    def sampled_every(self, step_ms: int) -> Sampled:
-        """Return `sampled` for a period in ms.
-
-        Parameters
-        ----------
-        step_ms : int
-            Spacing of the returns, ms. 0 gives no returns.
-        """
-        if step_ms not in self._sampled:
-            times, returns = self._returns(step_ms)
-            per_year = YEAR_MS / step_ms if step_ms > 0 else NAN
-            self._sampled[step_ms] = Sampled(times, returns, per_year, deviation(returns))
-        return self._sampled[step_ms]
-
-    def _returns(self, step_ms: int) -> tuple[Times, Values]:
-        times, equity = self.times, self.equity
-        if len(equity) < 2 or step_ms <= 0:
-            return times[:0], equity[:0]
-        edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
-        values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
-        returns = _over(values[1:], values[:-1]) - 1
-        if _positive(values):
-            return edges[1:], returns
-        known = ~np.isnan(returns)
-        return edges[1:][known], returns[known]
-
-    def periods_ms(self, most: int) -> int:
-        """Return a multiple of the usual spacing, ms, that cuts the time into at most about so many periods.
-
-        Parameters
-        ----------
-        most : int
-            Number of periods.
-        """
-        return self.spacing_ms * max(1, math.ceil(self.elapsed_ms / self.spacing_ms / most)) if self.spacing_ms else 0
-
-
-Equity = pd.Series | Curve
 
 
 def total_return(equity: Equity) -> float:
@@ -211,7 +61,7 @@ def total_return(equity: Equity) -> float:
     >>> round(metrics.total_return(run.growth), 4)
     0.0258
     """
-    values = _curve(equity).equity
+    values = as_curve(equity).equity
     return float(values[-1] / values[0] - 1) if len(values) and values[0] > 0 else NAN
 
 
@@ -226,16 +76,16 @@ def annual_return(equity: Equity) -> float:
     Returns
     -------
     float
-        Ratio, −1 if nothing is left, NaN if no time passes.
+        Ratio, −1 if nothing is left, NaN if the data is too short.
 
     Examples
     --------
     >>> round(metrics.annual_return(run.growth), 4)
     2.051
     """
-    curve = _curve(equity)
+    curve = as_curve(equity)
     total = total_return(curve)
-    if math.isnan(total) or curve.elapsed_ms <= 0:
+    if math.isnan(total) or not curve.annualised:
         return NAN
     if total <= -1:
         return -1.0
@@ -247,8 +97,7 @@ def annual_return(equity: Equity) -> float:
 def sampling_period(equity: Equity) -> pd.Timedelta:
     """Return the spacing at which risk is measured.
 
-    It is a day for runs of 30 days or more, an hour for 2 days or more, else that of the data. It is never finer than
-    the data.
+    It is a day for runs of 30 days or more, an hour for 2 days or more, else a minute. It is never finer than the data.
 
     Parameters
     ----------
@@ -265,13 +114,13 @@ def sampling_period(equity: Equity) -> pd.Timedelta:
     >>> metrics.sampling_period(run.growth)
     Timedelta('0 days 01:00:00')
     """
-    return pd.Timedelta(_curve(equity).sampling_ms, unit="ms")
+    return pd.Timedelta(as_curve(equity).sampling_ms, unit="ms")
 
 
 def sampled_returns(equity: Equity, period: Period = None) -> pd.Series[float]:
     """Return r_k = E_k / E_(k−1) − 1 of equity sampled at equal distances: the last value known at each edge.
 
-    The first sample is the start itself.
+    The first sample is the start and the last one the end, so the last period may be shorter than the others.
 
     Parameters
     ----------
@@ -290,7 +139,7 @@ def sampled_returns(equity: Equity, period: Period = None) -> pd.Series[float]:
     >>> metrics.sampled_returns(run.growth, "1D").round(4).tolist()[:3]
     [-0.0067, 0.0185, 0.0049]
     """
-    found = _curve(equity).sampled(period)
+    found = as_curve(equity).sampled(period)
     return pd.Series(found.returns, index=pd.to_datetime(found.times, unit="ms", utc=True))
 
 
@@ -307,14 +156,14 @@ def volatility(equity: Equity, period: Period = None) -> float:
     Returns
     -------
     float
-        Ratio per year, NaN with fewer than two returns.
+        Ratio per year, NaN if the data is too short.
 
     Examples
     --------
     >>> round(metrics.volatility(run.growth), 3)
     0.287
     """
-    found = _curve(equity).sampled(period)
+    found = _to_annualise(equity, period)
     return found.spread * math.sqrt(found.per_year)
 
 
@@ -342,7 +191,7 @@ def sharpe(equity: Equity, period: Period = None, risk_free: float = 0.0) -> flo
     >>> round(metrics.sharpe(run.growth), 2)
     4.03
     """
-    found = _curve(equity).sampled(period)
+    found = _to_annualise(equity, period)
     return ratio(found.returns, found.spread, risk_free / found.per_year) * math.sqrt(found.per_year)
 
 
@@ -370,7 +219,7 @@ def sortino(equity: Equity, period: Period = None, risk_free: float = 0.0) -> fl
     >>> round(metrics.sortino(run.growth), 2)
     5.93
     """
-    found = _curve(equity).sampled(period)
+    found = _to_annualise(equity, period)
     excess = found.returns - risk_free / found.per_year
     if len(excess) < 2:
         return NAN
@@ -397,7 +246,7 @@ def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
     >>> metrics.drawdown(run.growth).round(4).tolist()[-3:]
     [-0.0187, -0.0204, -0.0096]
     """
-    return pd.Series(_curve(equity).depths, index=equity.index, name="drawdown")
+    return pd.Series(as_curve(equity).depths, index=equity.index, name="drawdown")
 
 
 def max_drawdown(equity: Equity) -> float:
@@ -418,7 +267,7 @@ def max_drawdown(equity: Equity) -> float:
     >>> round(metrics.max_drawdown(run.growth), 4)
     -0.0204
     """
-    depths = _curve(equity).depths
+    depths = as_curve(equity).depths
     return float(np.fmin.reduce(depths)) if len(depths) else NAN
 
 
@@ -440,7 +289,7 @@ def longest_drawdown(equity: Equity) -> pd.Timedelta:
     >>> metrics.longest_drawdown(run.growth)
     Timedelta('2 days 04:00:00')
     """
-    curve = _curve(equity)
+    curve = as_curve(equity)
     ends = np.flatnonzero(curve.equity >= curve.highs)
     fallen = len(ends) > 0 and ends[-1] != len(curve.equity) - 1
     if fallen:
@@ -470,7 +319,7 @@ def calmar(equity: Equity) -> float:
     >>> round(metrics.calmar(run.growth), 2)
     100.68
     """
-    curve = _curve(equity)
+    curve = as_curve(equity)
     deepest = max_drawdown(curve)
     return annual_return(curve) / -deepest if deepest < 0 else NAN
 
@@ -541,117 +390,8 @@ def time_weighted(values: Equity) -> float:
     >>> round(metrics.time_weighted(run.exposure["gross"]), 2)
     5589.85
     """
-    curve = _curve(values)
-    return _mean(curve.equity, curve.lasting)
-
-
-ROUND_TRIPS = {
-    **dict.fromkeys(("symbol", "side"), "str"),
-    **dict.fromkeys(("opened", "closed"), "datetime64[ms, UTC]"),
-    **dict.fromkeys(("quantity", "entry_price", "exit_price", "gross", "fees", "net"), "float64"),
-}
-"""Columns of `round_trips` and their dtypes."""
-
-
-def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return each position from flat to flat of each symbol. A flip ends one and begins another.
-
-    A flip's fee is split by quantity. A position open at the end is left out, and so is funding, which belongs to time
-    rather than to trades.
-
-    Parameters
-    ----------
-    fills : DataFrame
-        Frame of `Results.fills`.
-
-    Returns
-    -------
-    DataFrame
-        One row a round trip, in the order in which they ended:
-
-        - symbol: str
-        - side: str, LONG or SHORT
-        - opened, closed: datetime64[ms, UTC]
-        - quantity: float64, total opened, base units
-        - entry_price, exit_price: float64, averages, USDC
-        - gross: float64, profit before fees, USDC
-        - fees: float64, USDC
-        - net: float64, gross − fees, USDC
-
-    Examples
-    --------
-    >>> metrics.round_trips(run.fills)["side"].value_counts().to_dict()
-    {'LONG': 6, 'SHORT': 6}
-    """
-    found = [np.zeros((9, 0))]
-    for trips in _trips(_fill_arrays(fills)):
-        closing = trips.before * trips.signed < 0
-        sizes = np.abs(trips.signed - trips.opened)  # what an ending fill opens counts for the next trip
-        opens, closes, carried = np.where(closing, 0.0, sizes), np.where(closing, sizes, 0.0), np.abs(trips.opened)
-        quantity, entry = (trips.total(opens * price, carried * price) for price in (1.0, trips.prices))
-        closed, leave = (trips.total(closes * price) for price in (1.0, trips.prices))
-        fees = trips.total(*(trips.fees * part / trips.signed for part in (trips.signed - trips.opened, trips.opened)))
-        long = np.sign(trips.before[trips.lasts])
-        gross = (leave - entry) * long
-        begins = trips.firsts - np.append(False, trips.opened[trips.lasts[:-1]] != 0)
-        amounts = quantity, entry / quantity, leave / closed, gross, fees, gross - fees
-        found.append(np.stack([trips.rows[begins], trips.rows[trips.lasts], long, *amounts]))
-    table = np.concatenate(found, axis=1)
-    opened, ended, long, *columns = table[:, np.argsort(table[1], kind="stable")]  # in the order in which they ended
-    first, last = opened.astype("int64"), ended.astype("int64")
-    made = {
-        "symbol": fills["symbol"].to_numpy()[last],
-        "side": np.where(long > 0, "LONG", "SHORT"),
-        "opened": fills["time"].array[first],
-        "closed": fills["time"].array[last],
-        **dict(zip(list(ROUND_TRIPS)[4:], columns, strict=True)),
-    }
-    return pd.DataFrame(made).astype(ROUND_TRIPS)
-
-
-def hit_rate(trips: pd.DataFrame | Values) -> float:
-    """Return the share of round trips with a profit after fees.
-
-    Parameters
-    ----------
-    trips : DataFrame or array of float64
-        Frame of `round_trips`, or the net profit of each trip, USDC.
-
-    Returns
-    -------
-    float
-        Ratio from 0 to 1, NaN without trips.
-
-    Examples
-    --------
-    >>> round(metrics.hit_rate(run.round_trips), 3)
-    0.583
-    """
-    net = _net(trips)
-    return int(np.count_nonzero(net > 0)) / len(net) if len(net) else NAN
-
-
-def profit_factor(trips: pd.DataFrame | Values) -> float:
-    """Return Σ net of winners / Σ abs(net of losers).
-
-    Parameters
-    ----------
-    trips : DataFrame or array of float64
-        Frame of `round_trips`, or the net profit of each trip, USDC.
-
-    Returns
-    -------
-    float
-        Ratio, NaN without losers.
-
-    Examples
-    --------
-    >>> round(metrics.profit_factor(run.round_trips), 3)
-    1.983
-    """
-    net = _net(trips)
-    lost = -float(add(net[net < 0]))
-    return float(add(net[net > 0])) / lost if lost > 0 else NAN
+    curve = as_curve(values)
+    return time_mean(curve.equity, curve.lasting)
 
 
 def fee_share(net_profit: float, fees: float) -> float:
@@ -708,7 +448,9 @@ def summary(
     Returns
     -------
     Series
-        Measures by name. Amounts are USDC, ratios plain numbers, times UTC.
+        Measures by name. Amounts are USDC, ratios plain numbers, times UTC. `period` is the spacing of the returns,
+        `observations` their number, `period_sharpe` the Sharpe ratio of one period. `annualised` is False where the
+        data is too short for yearly numbers.
 
     Examples
     --------
@@ -732,7 +474,8 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
         Yearly rate of a riskless investment, a ratio (0.04 is 4 %) (default: 0).
     """
     times, equity = curve.times, curve.equity
-    known = len(equity) > 0
+    step = curve.sampling_ms if period is None else span_ms(period, "period")
+    known, sampled = len(equity) > 0, curve.sampled_every(step)
     net = trip_profits(curve)
     fees = float(add(curve.fees))
     profit = float(equity[-1] - equity[0]) if known else 0.0
@@ -742,6 +485,9 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
         "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
         "equity_start": float(equity[0]) if known else NAN,
         "equity_end": float(equity[-1]) if known else NAN,
+        "period": pd.Timedelta(step, unit="ms"),
+        "observations": len(sampled.returns),
+        "annualised": period is not None or curve.annualised,
         "profit": profit,
         "total_return": total_return(curve),
         "annual_return": annual_return(curve),
@@ -749,6 +495,7 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
         "sharpe": sharpe(curve, period, risk_free),
         "sortino": sortino(curve, period, risk_free),
         "calmar": calmar(curve),
+        "period_sharpe": ratio(sampled.returns, sampled.spread, risk_free / sampled.per_year),
         "max_drawdown": max_drawdown(curve),
         "longest_drawdown": longest_drawdown(curve),
         "fills": len(curve.signed),
@@ -757,13 +504,125 @@ def measure(curve: Curve, period: Period = None, risk_free: float = 0.0) -> dict
         "profit_factor": profit_factor(net),
         "mean_trip": float(add(net)) / len(net) if len(net) else NAN,
         "turnover": turnover(curve, curve),
-        "time_in_market": _mean(np.sign(curve.gross), curve.lasting),
-        "leverage_mean": _mean(leverage, curve.lasting),
+        "time_in_market": time_mean(np.sign(curve.gross), curve.lasting),
+        "leverage_mean": time_mean(leverage, curve.lasting),
         "leverage_max": float(np.maximum.reduce(leverage)) if known else NAN,
         "fees": fees,
         "fee_share": fee_share(profit, fees),
         "funding": curve.funding,
     }
+
+
+def beside(equity: Equity, benchmark: pd.Series[float], period: Period = None) -> dict[str, float]:
+    """Return the measures of a run next to a benchmark.
+
+    beta = cov(r, b) / var(b). alpha = (mean(r) − beta · mean(b)) · periods per year. information_ratio =
+    mean(r − b) / std(r − b) · sqrt(periods per year).
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    benchmark : Series
+        Value of the benchmark over an increasing UTC index, in any unit.
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+
+    Returns
+    -------
+    dict of str to float
+        benchmark_return (a ratio), alpha (a ratio per year), beta, correlation, information_ratio (per year). Yearly
+        numbers are NaN if the data is too short.
+
+    Examples
+    --------
+    >>> round(metrics.beside(run.growth, run.marks["BTCUSDC"])["beta"], 2)
+    -0.14
+    """
+    curve = as_curve(equity)
+    times = pd.to_datetime(curve.times, unit="ms", utc=True)
+    other = Curve(curve.times, floats(benchmark.reindex(times, method="ffill").bfill()))
+    step = curve.sampling_ms if period is None else span_ms(period, "period")
+    own, theirs = curve.sampled_every(step), other.sampled_every(step)
+    yearly = own.per_year if period is not None or curve.annualised else NAN
+    found = dict.fromkeys(("alpha", "beta", "correlation", "information_ratio"), NAN)
+    # A benchmark that stands still has no beta, and a ruined account fewer returns.
+    if len(own.returns) == len(theirs.returns) > 1 and theirs.spread > 0 and own.spread > 0:
+        beta = float(np.cov(own.returns, theirs.returns)[0, 1]) / theirs.spread**2
+        apart = own.returns - theirs.returns
+        found = {
+            "alpha": float(own.returns.mean() - beta * theirs.returns.mean()) * yearly,
+            "beta": beta,
+            "correlation": beta * theirs.spread / own.spread,
+            "information_ratio": ratio(apart, deviation(apart)) * math.sqrt(yearly),
+        }
+    return {"benchmark_return": total_return(other), **found}
+
+
+def tails(equity: Equity, share: float = 0.05, period: Period = None) -> dict[str, float]:
+    """Return value at risk and expected shortfall: the quantile of the sampled returns, and the mean of those below it.
+
+    Parameters
+    ----------
+    equity : Series or Curve
+        Equity in USDC over an increasing UTC index, or the arrays of a run.
+    share : float, optional
+        Part of the returns that is worse, a ratio (default: 0.05).
+    period : str or Timedelta, optional
+        Spacing of the returns, such as "1D" (default: that of `sampling_period`).
+
+    Returns
+    -------
+    dict of str to float
+        value_at_risk, expected_shortfall: returns of one period, ratios below 0 for a loss. NaN without returns.
+
+    Examples
+    --------
+    >>> {name: round(value, 4) for name, value in metrics.tails(run.growth).items()}
+    {'value_at_risk': -0.0042, 'expected_shortfall': -0.0069}
+    """
+    returns = np.sort(as_curve(equity).sampled(period).returns)
+    if not len(returns):
+        return {"value_at_risk": NAN, "expected_shortfall": NAN}
+    worst = returns[: int((len(returns) - 1) * share) + 1]
+    return {"value_at_risk": float(np.quantile(returns, share)), "expected_shortfall": float(worst.mean())}
+
+
+def drawdowns(equity: pd.Series[float], most: int = 5) -> pd.DataFrame:
+    """Return the deepest falls from a high until it is reached again.
+
+    Parameters
+    ----------
+    equity : Series
+        Equity in USDC over an increasing UTC index.
+    most : int, optional
+        Number of falls (default: 5).
+
+    Returns
+    -------
+    DataFrame
+        Deepest first:
+
+        - depth: float64, ratio below 0
+        - start, bottom: datetime64, the high and the deepest point (UTC)
+        - end: datetime64, when the high was reached again, NaT if it was not
+        - length: timedelta64, from the start to the end, or to the last point
+
+    Examples
+    --------
+    >>> metrics.drawdowns(run.growth, 2)["depth"].round(4).tolist()
+    [-0.0204, -0.0199]
+    """
+    depths = drawdown(equity)
+    index, fallen = depths.index, np.flatnonzero(depths.to_numpy() < 0)
+    rows = []
+    for part in np.split(fallen, np.flatnonzero(np.diff(fallen) > 1) + 1) if len(fallen) else ():
+        start, after = index[max(int(part[0]) - 1, 0)], int(part[-1]) + 1
+        end = index[after] if after < len(index) else pd.NaT
+        fall = depths.iloc[part]
+        rows.append((float(fall.min()), start, fall.idxmin(), end, index[min(after, len(index) - 1)] - start))
+    table = pd.DataFrame(rows, columns=["depth", "start", "bottom", "end", "length"])
+    return table.sort_values("depth", kind="stable", ignore_index=True).head(most)
 
 
 COLUMN_MEASURES = ("total_return", "volatility", "sharpe", "max_drawdown")
@@ -786,7 +645,8 @@ def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
     dict of str to array
         One value a run under the name of each measure.
     """
-    sampled = Curve(times, np.ones(len(times))).sampled()
+    even = Curve(times, np.ones(len(times)))
+    sampled = even.sampled()
     rows = np.searchsorted(times, np.append(times[0], sampled.times), side="right") - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         values = equity[rows]
@@ -801,7 +661,7 @@ def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
             "max_drawdown": np.minimum.reduce(equity / np.maximum.accumulate(equity)) - 1,
         }
     # Where nothing is left, or there are few points, the plain form decides.
-    few = len(returns) < 2
+    few = not even.annualised
     for column in range(equity.shape[1]) if few else np.flatnonzero(np.minimum.reduce(equity) <= 0):
         curve = Curve(times, equity[:, column])
         for name, measured in zip(COLUMN_MEASURES, (total_return, volatility, sharpe, max_drawdown), strict=True):
@@ -823,147 +683,12 @@ def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFram
     notional : Series of float
         Sum of position notionals, USDC, 0 or above, on the index of `equity`.
     """
-    curve, paid = _curve(equity), float(funding["payment"].sum())
-    return replace(_fill_arrays(fills), times=curve.times, equity=curve.equity, gross=_values(notional), funding=paid)
+    curve, paid = as_curve(equity), float(funding["payment"].sum())
+    return replace(fill_arrays(fills), times=curve.times, equity=curve.equity, gross=floats(notional), funding=paid)
 
 
-def trip_profits(curve: Curve) -> Values:
-    """Return the net of each position from flat to flat, symbol by symbol. See `round_trips`.
-
-    Parameters
-    ----------
-    curve : Curve
-        The arrays of the run.
-    """
-    found = [trips.nets for trips in _trips(curve)]
-    return np.concatenate(found) if found else NOTHING
-
-
-def deviation(returns: Values) -> float:
-    """Return the sample standard deviation, with n − 1. NaN of fewer than two returns.
-
-    Parameters
-    ----------
-    returns : array of float64, shape (n,)
-        Returns of each period, ratios.
-    """
-    if len(returns) < 2:
-        return NAN
-    around = returns - add(returns) / len(returns)
-    return math.sqrt(float(np.einsum("i,i->", around, around)) / (len(returns) - 1))
-
-
-def ratio(returns: Values, spread: float, risk_free: float = 0.0) -> float:
-    """Return the Sharpe ratio of one period, NaN without variation.
-
-    Parameters
-    ----------
-    returns : array of float64, shape (n,)
-        Returns of each period, ratios.
-    spread : float
-        Standard deviation of the returns.
-    risk_free : float, optional
-        Rate of a riskless investment of one period, a ratio (default: 0).
-    """
-    mean = float(add(returns)) / len(returns) if len(returns) else 0.0
-    if not spread > 1e-12 * abs(mean):
-        return NAN  # all variation is rounding
-    return (mean - risk_free) / spread
-
-
-class _Trips(NamedTuple):
-    """The fills of one symbol, divided into trips: each ends with the fill that closes the position or flips it.
-
-    `rows` are the fills' numbers, `before` the position before each, `opened` the quantity that a fill opens after it
-    has closed the position, which belongs to the next trip. `firsts` and `lasts` are the ends of the trips.
-    """
-
-    rows: NDArray[np.int64]
-    signed: Values
-    prices: Values
-    fees: Values
-    before: Values
-    opened: Values
-    firsts: NDArray[np.int64]
-    lasts: NDArray[np.int64]
-
-    def total(self, amounts: Values, carried: Values | None = None) -> Values:
-        """Return the sum of each trip.
-
-        Parameters
-        ----------
-        amounts : array of float64, shape (n,)
-            Amount of each fill, in any unit.
-        carried : array of float64, shape (n,), optional
-            Parts of ending fills that belong to the next trip, one a fill (default: none).
-        """
-        found: Values = np.add.reduceat(amounts[: self.lasts[-1] + 1], self.firsts)
-        if carried is not None:
-            found[1:] += carried[self.lasts[:-1]]
-        return found
-
-    @property
-    def nets(self) -> Values:
-        """Gain of each trip after fees: the amount received less the amount paid, for longs and shorts alike."""
-        paid = self.prices + self.fees / self.signed
-        return self.total((self.opened - self.signed) * paid, -self.opened * paid)
-
-
-def _trips(fills: Curve) -> Iterator[_Trips]:
-    """Yield the fills of each symbol that has a finished trip."""
-    for symbol in np.unique(fills.symbols):
-        rows = np.flatnonzero((fills.symbols == symbol) & (fills.signed != 0))
-        signed = fills.signed[rows]
-        after = np.cumsum(signed)
-        after[np.abs(after) < 1e-12 + 2 * ULP * np.cumsum(np.abs(signed))] = 0.0  # what rounding leaves of nothing
-        before = np.concatenate([[0.0], after[:-1]])
-        ends = (before * after <= 0) & (before != 0)
-        lasts = np.flatnonzero(ends)
-        if len(lasts):
-            firsts = np.concatenate([[0], lasts[:-1] + 1])
-            opened = np.where(ends, after, 0.0)
-            yield _Trips(rows, signed, fills.prices[rows], fills.fees[rows], before, opened, firsts, lasts)
-
-
-def _fill_arrays(fills: pd.DataFrame) -> Curve:
-    """Return fills as the arrays of a curve without points."""
-    signed = fills["quantity"].where(fills["side"] == "BUY", -fills["quantity"])
-    symbols = pd.factorize(fills["symbol"])[0].astype("int64")
-    traded = symbols, _values(signed), _values(fills["price"]), _values(fills["fee"])
-    return Curve(NUMBERLESS, NOTHING, NOTHING, *traded)
-
-
-def _net(trips: pd.DataFrame | Values) -> Values:
-    return trips if isinstance(trips, np.ndarray) else _values(trips["net"])
-
-
-def _curve(equity: Equity) -> Curve:
-    if isinstance(equity, Curve):
-        return equity
-    return Curve(pd.DatetimeIndex(equity.index).as_unit("ms").asi8, _values(equity))
-
-
-def _values(series: pd.Series[float]) -> Values:
-    return np.asarray(series, dtype="float64")
-
-
-def _mean(values: Values, lasting: Values) -> float:
-    """Return the mean of values by how long each lasts, the plain mean without time."""
-    if not len(values):
-        return NAN
-    elapsed = add(lasting)
-    # Not np.dot: starting the threads of its library takes longer than the sum.
-    return float(np.einsum("i,i->", values, lasting) / elapsed if elapsed > 0 else values.mean())
-
-
-def _over(values: Values, base: Values) -> Values:
-    """Return values / base, NaN where the base is not above 0."""
-    if _positive(base):
-        return values / base
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(base > 0, values / base, np.nan)
-
-
-def _positive(values: Values) -> bool:
-    """Return whether all are positive numbers, as in most runs, so that special cases can be skipped."""
-    return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
+def _to_annualise(equity: Equity, period: Period) -> Sampled:
+    """Return the sampled returns, none if no period is given and the data is too short for yearly numbers."""
+    curve = as_curve(equity)
+    found = curve.sampled(period)
+    return found if period is not None or curve.annualised else found._replace(returns=NOTHING, spread=NAN)

@@ -6,7 +6,6 @@ import copy
 import functools
 import inspect
 import sys
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -17,6 +16,8 @@ import pandas as pd
 from ...errors import ToolkitError
 from ...tracebacks import trim
 from ..strategy import Strategy
+from .fingerprints import describe, idea_of
+from .history import History, resolved
 
 
 class Repeatable(Protocol):
@@ -55,10 +56,16 @@ class Recipe:
         Function that returns Results.
     arguments : mapping of str to object
         Arguments by name. Frames among them are copies.
+    received : Recipe, optional
+        For a run on a venue: the backtest on the bars that it received (default: none).
+    reconciler : callable, optional
+        Function of the run and of `received` that reconciles the two (default: none).
     """
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
+    received: Recipe | None = None
+    reconciler: Callable[[Any, Any], pd.DataFrame] | None = None
 
     def run(self, changes: Mapping[str, Any]) -> Any:
         """Call the function again, with some arguments changed.
@@ -173,6 +180,7 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         bound.apply_defaults()
         arguments = dict(bound.arguments)
         arguments |= arguments.pop(further, {})  # further keywords are arguments like the others
+        arguments = resolved(arguments, signature.parameters)
         given = {name: value for name, value in arguments.items() if name != "progress"}
         own = given.get("session") is not None
         # The run itself uses the copies, because its results read them later.
@@ -182,8 +190,11 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         except ToolkitError as error:
             trim(error)
             raise
-        described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
-        results.keep_recipe(results.recipe if own else Recipe(run, given), described)
+        described = {name: describe(value) for name, value in given.items() if name not in ("strategy", "params")}
+        described["idea"] = idea_of(given.get("strategy", given.get("targets")), given.get("data"))
+        made: Any = results.recipe  # a run on a venue has one: the backtest on what it received
+        received = made.received if isinstance(made, Recipe) else None
+        results.keep_recipe(made if own else Recipe(run, given, received), described)
         return results
 
     return run
@@ -195,32 +206,8 @@ def _snapshot(value: object) -> Any:
         return value.copy(deep=not COPY_ON_WRITE)
     if isinstance(value, np.ndarray):
         return value.copy()
+    if isinstance(value, History):
+        return History(_snapshot(value.candles), _snapshot(value.funding), value.products)
     if isinstance(value, Mapping):
         return {name: _snapshot(part) for name, part in value.items()}
     return copy.deepcopy(value) if isinstance(value, Strategy) else value
-
-
-def _checksum(value: object) -> str:
-    """Return a hash of a table's numbers, which distinguishes tables of equal size and times."""
-    if isinstance(value, pd.DataFrame | pd.Series):
-        value = pd.DataFrame(value).select_dtypes(["number", "bool"]).to_numpy(dtype="float64", na_value=np.nan)
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        return ""
-    return f", checksum {zlib.crc32(np.ascontiguousarray(value, dtype='float64').data):08x}"
-
-
-def _describe(value: object) -> Any:
-    """Return an argument as JSON can keep it: plain values, frames by size, times and a hash, others as repr."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): _describe(part) for name, part in value.items()}
-    if isinstance(value, list | tuple) and len(value) <= 16:
-        return [_describe(part) for part in value]
-    if isinstance(value, list | tuple):
-        return f"{len(value)} items, checksum {zlib.crc32(repr(value).encode()):08x}"
-    if hasattr(value, "__len__") and not isinstance(value, type):
-        index = getattr(value, "index", None)
-        span = f", {index[0]} to {index[-1]}" if isinstance(index, pd.Index) and len(index) else ""
-        return f"{type(value).__name__} of {len(value)} rows{span}{_checksum(value)}"
-    return repr(value)

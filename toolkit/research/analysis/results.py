@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
-from ...errors import InputError, require, warn
+from ...errors import InputError, ToolkitError, require, warn
 from ...returns import CAPITAL_FLOWS, growth
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
 from ...stored.writing import write_file
+from ...suggestions import no_attribute
+from ..formulas.execution import account
 from ..market_data import time_index
 from . import metrics as formulas
 from .luck import assess, trials
-from .metrics import Curve, Values, measure
+from .measures.curve import Curve
+from .measures.numbers import Values
+from .metrics import measure
 from .recipes import NotRepeatable, PackedRecipe, Recipe
+from .report_text import card
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +76,39 @@ _KIND = FileKind("results", FORMAT, "make the run again, or load a copy")
 SCHEMA = "bb132f11979d7ad6"
 """Hash of frames and columns. tests/test_persisted_formats.py says what to do on a change."""
 META_FILE, RECIPE_FILE = "meta.json", "recipe.pickle"
+THEIRS = {
+    "stats": "run.metrics()", "summary": "run.metrics()", "plot": "run.page(), or run.report() for a picture",
+    "trades": "run.round_trips, or run.fills", "closed_trades": "run.round_trips", "pnl": "run.attribution",
+    "returns": "metrics.sampled_returns(run.growth)", "equity_curve": "run.equity", "tearsheet": "run.report(path)",
+    "sharpe": "run.metrics()['sharpe']", "sharpe_ratio": "run.metrics()['sharpe']", "drawdowns": "run.drawdown",
+    "max_drawdown": "run.metrics()['max_drawdown']", "optimize": "research.optimise(…)", "params_": "run.params",
+}  # fmt: skip
+"""Names of other libraries → ours."""
+SHOWN_EXECUTION = ("rejected", "cut", "found_nothing", "unprotected", "shortfall")
+"""Values of the account of execution that are among the measures."""
 NOT_KEPT = NotRepeatable("how it was made was not kept")
+
+
+DOUBTS = {
+    "missing": ("bar is missing", "bars are missing"),
+    "forming": ("bar may still change", "bars may still change"),
+    "unproven": ("bar is not proven complete", "bars are not proven complete"),
+    "funding": ("settlement has no funding rate", "settlements have no funding rate"),
+}
+"""Kind of an unproven span → its words for one and for several."""
+
+
+def doubted(what: str, count: int) -> str:
+    """Return in words how many bars or settlements are not proven.
+
+    Parameters
+    ----------
+    what : str
+        Kind of the span, a key of `DOUBTS`.
+    count : int
+        How many there are.
+    """
+    return f"{count} {DOUBTS[what][count != 1]}"
 
 
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
@@ -211,7 +248,7 @@ class Results:
             # Only called for what is no attribute yet: a frame that has not been read.
             source = self.__dict__.get("_source")
             if source is None or name not in FRAMES:
-                raise AttributeError(f"'Results' object has no attribute {name!r}", name=name, obj=self)
+                raise no_attribute("'Results' object", name, dir(self), THEIRS.get(name, ""))
             value = getattr(source, name)()
             self.__dict__[name] = value
             return value
@@ -240,16 +277,22 @@ class Results:
         object.__setattr__(self, "settings", {**described, **self.settings})
         trials.add(self._trial())
 
+    @property
+    def idea(self) -> str:
+        """The idea that the run is a trial of: name, and a hash of code and data. "" if that was not kept."""
+        return str(self.settings.get("idea", ""))
+
     def _trial(self) -> str:
         """Return what makes this run another trial than others: strategy, parameters and settings."""
-        return f"{self.name} {dict(self.params)} {dict(self.settings)}"
+        return f"{self.idea}|{self.name} {dict(self.params)} {dict(self.settings)}"
 
     def rerun(self, **changes: object) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
 
-        A live run, or one on your session, is made again as a backtest on the bars that it received.
-        `rerun(data=events)` takes other data. A run that was loaded from a folder runs the code that was saved with it:
-        repeat only runs whose origin you trust.
+        A live run, or one on your session, is made again as a backtest on the bars that it received, and a line says
+        so. These bars contain its own trades, and market orders walk no book there. It usually looks better than the
+        run, and `reconcile` says why. `rerun(data=events)` takes other data. A run that was loaded from a folder runs
+        the code that was saved with it: repeat only runs whose origin you trust.
 
         Warns if the same run has other fills: its strategy is not deterministic.
 
@@ -273,17 +316,56 @@ class Results:
         >>> float(run.rerun(fees=("0", "0")).fills["fee"].sum())
         0.0
         """
+        received = getattr(self.recipe, "received", None)
+        if received is not None and received.function is self.recipe.function:  # type: ignore[union-attr]
+            print("rerun: a backtest on the bars that the run received, which contain its own trades. See reconcile()")
         made: Results = self.recipe.run(changes)
         if not changes and made.settings == self.settings and not made.fills.equals(self.fills):
             text = f"{self.name} is not deterministic: the same run has {len(made.fills)} fills after {len(self.fills)}"
             warn(f"{text}, or others. Look for randomness without a seed, times and sets", UserWarning)
         return made
 
+    def reconcile(self) -> pd.DataFrame:
+        """Return why a run on a venue, paper or live, made another profit than its backtest on the same bars.
+
+        Its orders are compared with those of the backtest that `rerun` makes. On a local venue in this process the
+        market is made again from its seed, without the run, which separates spread, latency and own impact. That takes
+        as long as the market took. Elsewhere they are one amount, `execution`.
+
+        Returns
+        -------
+        DataFrame
+            One row a cause, with the index `cause`, and a last row TOTAL:
+
+            - amount: float64, USDC, below 0 where the run did worse. NaN is not known. The rows sum to the total.
+            - detail: str, what the cause is
+
+        Raises
+        ------
+        ToolkitError
+            For a run that is a backtest itself.
+
+        Examples
+        --------
+        >>> table = research.paper(Cross, ["BTCUSDC"], duration="1h").reconcile()
+        Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
+        >>> float(round(table["amount"].iloc[:-1].sum() - table.at["TOTAL", "amount"], 6))
+        0.0
+        """
+        received = getattr(self.recipe, "received", None)
+        if received is None:
+            raise ToolkitError(
+                "only a run on a venue is reconciled with its backtest. This one is a backtest, or loaded"
+            )
+        table: pd.DataFrame = received.reconciler(self, received)
+        return table
+
     def audit(self) -> pd.DataFrame:
         """Return what may be wrong with the run.
 
         The checks are:
 
+        - "execution": market orders that found nothing, orders filled in part, triggers that the price had passed
         - "rejected": orders that were rejected
         - "look-ahead": the run is made again on data that ends at some of its orders. A peek at less than the latency
           is not found.
@@ -314,13 +396,37 @@ class Results:
         return found
 
     def audited_in_short(self) -> str:
-        """Return what `audit` found as one line. Before it is called, the rejected orders, "" for nothing."""
-        from .audit import in_short, rejected
+        """Return what `audit` found as one line. Before it is called, the faults of execution, "" for none."""
+        from .audit import executed, in_short, rejected
 
         if "audited" in self.__dict__:
             return in_short(self.__dict__["audited"])
-        _, found, text = rejected(self)
-        return f"rejected: {text}" if found else ""
+        return "; ".join(f"{name}: {detail}" for name, found, detail in (executed(self), rejected(self)) if found)
+
+    @property
+    def unproven(self) -> pd.DataFrame:
+        """The spans of the data that `attrs["coverage"]` of its frames does not prove, one row a span.
+
+        Columns symbol, what ("missing", "forming", "unproven" or "funding"), start, end (UTC, text) and count (int64,
+        bars or settlements). A frame without a coverage says nothing of it.
+        """
+        rows = [(symbol, *row) for symbol, spans in self.settings.get("not_proven", {}).items() for row in spans]
+        text = dict.fromkeys(("symbol", "what", "start", "end"), "str")
+        return pd.DataFrame(rows, columns=[*text, "count"]).astype({**text, "count": "int64"})
+
+    def unproven_in_short(self) -> str:
+        """Return what nothing proves of the data in words, "" for nothing.
+
+        Examples
+        --------
+        >>> run.unproven_in_short()
+        ''
+        """
+        spans, said = self.unproven, list[str]()
+        for what, count in spans.groupby("what", sort=False)["count"].sum().items():
+            first = spans[spans["what"] == what].iloc[0]
+            said.append(f"{doubted(str(what), count)}, the first from {first['start']} to {first['end']}")
+        return "; ".join(said)
 
     @property
     def drawdown(self) -> pd.Series[float]:
@@ -392,14 +498,24 @@ class Results:
         Returns
         -------
         Series
-            Measures by name, see `metrics.summary`. Amounts are USDC.
+            Measures by name, see `metrics.summary`, and of `execution`: rejected, cut, found_nothing, unprotected and
+            shortfall. Amounts are USDC.
 
         Examples
         --------
         >>> run.metrics()[["sharpe", "max_drawdown"]].astype(float).round(3).to_dict()
         {'sharpe': 4.03, 'max_drawdown': -0.02}
         """
-        return pd.Series(self.measures(period, risk_free), dtype="object", name="metrics")
+        found = {**self.measures(period, risk_free), **{name: self.executed[name] for name in SHOWN_EXECUTION}}
+        return pd.Series(found, dtype="object", name="metrics")
+
+    @property
+    def executed(self) -> dict[str, Any]:
+        """The account of execution as a mapping, see `execution.account`."""
+        if "_account" not in self.__dict__:
+            self.__dict__["_account"] = account(self.orders, self.events, self.fills, self.marks)
+        found: dict[str, Any] = self.__dict__["_account"]
+        return found
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
         """Return what `metrics` does as a plain mapping. A sweep of many runs takes it, because it makes no frame.
@@ -422,9 +538,92 @@ class Results:
         0.0258
         """
         found = measure(self._curve(), period, risk_free)
+        if doubts := self.settings.get("not_proven"):
+            found["unproven"] = sum(row[-1] for spans in doubts.values() for row in spans)
         if period is None and not risk_free:
             trials.measured(self._trial, found["sharpe"])
         return found
+
+    def risk(self, benchmark: pd.Series[float] | None = None) -> pd.Series[Any]:
+        """Return tails, round trips and the run next to a benchmark. `toolkit.research.metrics` has the formulas.
+
+        Parameters
+        ----------
+        benchmark : Series, optional
+            Value of another investment over UTC times (default: `held`, buying and holding equal parts of the symbols).
+
+        Returns
+        -------
+        Series
+            Values by name, see `metrics.beside`, `metrics.tails` and `metrics.trip_measures`.
+
+        Examples
+        --------
+        >>> run.risk()[["beta", "kelly"]].astype(float).round(2).to_dict()
+        {'beta': -0.14, 'kelly': 0.29}
+        """
+        held = self.held() if benchmark is None else benchmark
+        found = {**formulas.beside(self._curve(), held), **formulas.tails(self._curve())}
+        return pd.Series({**found, **formulas.trip_measures(self.round_trips)}, dtype="object", name="risk")
+
+    def execution(self) -> pd.Series[Any]:
+        """Return the account of execution: the fate of the orders, fill ratio, costs, markouts and inventory.
+
+        A markout is side · (mid later − price) / price. On bars the marks are too far apart for most of them.
+
+        Returns
+        -------
+        Series
+            The values are:
+
+            - fill_ratio, maker_share: ratios of quantity and of value
+            - spread_captured_bp: mean of side · (mark − price) / price at the fill, bp
+            - markout_1s_bp, markout_10s_bp, markout_60s_bp: mean markouts, bp. NaN where the marks are further apart
+            - adverse_selection_bp: how far the mark moved against the fills within 10 s, bp
+            - inventory_mean, inventory_max: USDC, gross notional over time
+            - orders, rejected, found_nothing, unprotected, shortfall and others: see `execution.account`
+
+        Examples
+        --------
+        >>> run.execution()[["fill_ratio", "maker_share"]].astype(float).to_dict()
+        {'fill_ratio': 1.0, 'maker_share': 0.0}
+        """
+        fills, asked, gross = self.fills, float(self.orders["quantity"].sum()), self.exposure["gross"]
+        value = float(fills["value"].sum())
+        marked = {seconds: formulas.markout(fills, self.marks, seconds) for seconds in (0, 1, 10, 60)}
+        found = {
+            "fill_ratio": float(self.orders["filled"].sum()) / asked if asked else float("nan"),
+            "maker_share": float(fills.loc[fills["role"] == "MAKER", "value"].sum()) / value if value else float("nan"),
+            "spread_captured_bp": marked[0],
+            **{f"markout_{seconds}s_bp": marked[seconds] for seconds in (1, 10, 60)},
+            "adverse_selection_bp": marked[0] - marked[10],
+            "inventory_mean": formulas.time_weighted(gross) if len(gross) else float("nan"),
+            "inventory_max": float(gross.max()) if len(gross) else float("nan"),
+            **self.executed,
+        }
+        return pd.Series(found, dtype="float64", name="execution")
+
+    def held(self) -> pd.Series[float]:
+        """Return what the starting equity would have become in equal parts of the symbols, with funding, without fees.
+
+        Returns
+        -------
+        Series of float
+            USDC over UTC times. Without funding if the run cannot be repeated.
+
+        Examples
+        --------
+        >>> round(run.held().iloc[-1])
+        9831
+        """
+        recipe = getattr(self.recipe, "received", None) or self.recipe
+        given = getattr(recipe, "arguments", {})
+        if "strategy" in given and "data" in given:
+            with trials.paused():
+                made: Results = recipe.run({"strategy": _hold, "fees": ("0", "0")})
+            return made.growth.rename("buy and hold")
+        parts: pd.Series[float] = (self.marks / self.marks.iloc[0]).mean(axis=1)
+        return (parts * float(self.equity["equity"].iloc[0])).rename("buy and hold")
 
     def fine_returns(self, most: int = 512) -> Values:
         """Return the returns of the run in equal periods, for measures of overfitting.
@@ -453,7 +652,8 @@ class Results:
         Parameters
         ----------
         trials : int, optional
-            Number of trials that this run is the best of (default: all of this project, `toolkit.research.trials`).
+            Number of trials that this run is the best of (default: those of its idea, see `toolkit.research.trials`.
+            All of the project if the idea was not kept).
         confidence : float, optional
             Share of the bootstrap intervals, from 0 to 1 (default: 0.9).
         seed : int, optional
@@ -464,11 +664,13 @@ class Results:
         Series
             The values are:
 
-            - sharpe, sharpe_low, sharpe_high: yearly Sharpe ratio and its bootstrap interval
+            - sharpe, sharpe_low, sharpe_high: yearly Sharpe ratio and its bootstrap interval, NaN if the data is too
+              short to annualise
             - return_low, return_high: bootstrap interval of the total return, ratios
             - observations, period, skew, kurtosis: of the sampled returns
             - probabilistic_sharpe: probability that the true Sharpe ratio is above 0, as the only trial
             - trials: how many there were
+            - idea: the idea that they are trials of, its name with a hash of code and data
             - expected_max_sharpe: yearly Sharpe ratio that the best of them would show without skill
             - deflated_sharpe: probability that the true Sharpe ratio is above 0, as the best of the trials
             - min_track_record: time after which this ratio would be above 0 with a probability of 95 %
@@ -480,7 +682,9 @@ class Results:
         {'probabilistic_sharpe': 0.728, 'observations': 200.0}
         """
         self.measures()  # so that this run is among the project's measured trials
-        return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
+        return pd.Series(
+            assess(self._curve(), trials=trials, confidence=confidence, seed=seed, idea=self.idea), name="luck"
+        )
 
     @overload
     def report(self, path: None = None, *, dark: bool = False) -> Figure: ...
@@ -658,15 +862,24 @@ class Results:
             recipe = PackedRecipe(raw, _KIND.check(packed, raw, run).python)
         return cls(**about, **frames, recipe=recipe)
 
+    def _repr_html_(self) -> str:
+        return card(self)
+
     def __repr__(self) -> str:
         if not len(self.equity):
             return f"Results({self.name!r}, empty)"
         first, last = self.equity["equity"].iloc[0], self.equity["equity"].iloc[-1]
         span = f"{self.equity.index[0]:%Y-%m-%d %H:%M} to {self.equity.index[-1]:%Y-%m-%d %H:%M}"
         change = f"{formulas.total_return(self.growth):+.2%}"
-        audited = f"; {text}" if (text := self.audited_in_short()) else ""
+        audited = "".join(f"; {text}" for text in (self.unproven_in_short(), self.audited_in_short()) if text)
         figures = f"{first:,.2f} → {last:,.2f} USDC ({change}), {len(self.fills)} fills"
         return f"Results({self.name!r}, {span}, {figures}{audited})"
+
+
+def _hold(ctx: Any, bar: Any) -> None:
+    """Buy an equal part of the equity of each symbol with its first bar, and hold it."""
+    if not ctx.position(bar.symbol) and not ctx.underway(bar.symbol):
+        ctx.target_share(bar.symbol, 1 / len(ctx.symbols))
 
 
 FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFrame")

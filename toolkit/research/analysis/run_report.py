@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ...extras import need
-from ...pictures.panes import DARK, LIGHT, HorizontalLine, Line, Marks, Pane, Theme
+from ...pictures.panes import DARK, LIGHT, HorizontalLine, Line, Marks, Pane, Theme, minus
 from ...pictures.static import draw, finish, styled
-from .metrics import YEAR, sampled_returns, sampling_period
-from .report_text import MEASURES, first_screen, minus, readable
+from .metrics import YEAR, drawdowns, sampled_returns, sampling_period
+from .report_text import MEASURES, duration, first_screen, percent, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
     from ...pictures.interactive import Page
 
-# Okabe and Ito's colours, distinct for colour-blind readers and in grey.
-THEME, DARK_THEME = LIGHT.with_colours(up="#0072B2"), DARK.with_colours(up="#56B4E9", down="#E69F00")
+THEME, DARK_THEME = LIGHT, DARK
 ROLES: tuple[str | int, ...] = ("up", "down", 3, 2, 1, 5, "faint")
 """Roles of several lines in one pane."""
 MONTH = pd.Timedelta(days=28)
 """A shorter run has no table of months."""
 Run = Any
 """The Results of a run, which import this module."""
+EVENTS = 30
+"""Most events that a page lists."""
 HEAT_MAPS = 6
 """Heat-maps of an optimisation: the first pairs of its parameters."""
 
@@ -50,11 +51,11 @@ def panes_of(run: Run, *, benchmark: bool = True) -> list[Pane]:
     list of Pane
         Panes from the top down.
     """
-    known, rolled = run.equity["equity"], rolling(run)
+    known = run.equity["equity"]
     start = float(known.iloc[0])
     equity: list[Line | Marks | HorizontalLine] = [Line(known, "equity", "up", area=start, below="down")]
     if benchmark and len(run.marks):
-        equity.append(Line(buy_and_hold(run), "buy and hold", "faint", 1.2, True))
+        equity.append(Line(run.held(), "buy and hold", "faint", 1.2, True))
     equity.append(HorizontalLine(start, dashed=True))
     if len(bad := run.events[run.events["kind"] == "LIQUIDATION"]):
         where = np.clip(known.index.searchsorted(bad["time"], side="right") - 1, 0, None)
@@ -63,17 +64,25 @@ def panes_of(run: Run, *, benchmark: bool = True) -> list[Pane]:
     price = [part for number, symbol in enumerate(map(str, run.marks)) for part in _price(run, symbol, number > 0)]
     fall = Line(run.drawdown, role="down", width=0.9, area=0.0, opacity=0.3)
     lowest = min(float(run.drawdown.min()) * 1.08, -1e-4)
-    rolls = (
-        Line(rolled["sharpe"], "rolling Sharpe", 2),
-        Line(rolled["volatility"], "rolling volatility", "faint", dashed=True, right=True),
-    )
     return [
         Pane("Price and trades", price, share=0.34),
         Pane("Equity, USDC", equity, share=0.24),
         Pane("Drawdown", (fall,), share=0.12, limits=(lowest, 0), percent=True),
         Pane("Position notional, USDC", _exposure(run), share=0.14),
-        Pane("Rolling Sharpe and volatility", rolls, share=0.16),
+        *_rolled(run),
     ]
+
+
+def _rolled(run: Run) -> list[Pane]:
+    """Return the pane of rolling measures, none of a run that is too short for yearly numbers."""
+    if not run.metrics()["annualised"]:
+        return []
+    rolled = rolling(run)
+    lines = (
+        Line(rolled["sharpe"], "rolling Sharpe", 2),
+        Line(rolled["volatility"], "rolling volatility", "faint", dashed=True, right=True),
+    )
+    return [Pane("Rolling Sharpe and volatility", lines, share=0.16)]
 
 
 def _exposure(run: Run) -> list[Line | HorizontalLine]:
@@ -161,23 +170,6 @@ def _levels(run: Run, orders: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(values, index=times, dtype="float64")
 
 
-def buy_and_hold(run: Run) -> pd.Series[float]:
-    """Return what the starting equity would be worth, held in equal parts of every symbol, without costs.
-
-    Parameters
-    ----------
-    run : Results
-        Results of the run.
-
-    Returns
-    -------
-    Series of float
-        USDC, on the index of the run's equity.
-    """
-    held: pd.Series[float] = (run.marks / run.marks.iloc[0]).mean(axis=1) * float(run.equity["equity"].iloc[0])
-    return held.rename("buy and hold")
-
-
 def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
     """Return yearly Sharpe ratio and volatility of the last sampled returns.
 
@@ -193,7 +185,7 @@ def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
     DataFrame
         float64 columns sharpe and volatility (ratios per year), NaN at first.
     """
-    curve = run.equity["equity"]
+    curve = run.growth
     returns, step = sampled_returns(curve), sampling_period(curve)
     window = returns.rolling(min(periods, max(len(returns) // 3, 2)))
     spread, scale = window.std(), math.sqrt(YEAR / step) if step else float("nan")
@@ -202,7 +194,7 @@ def rolling(run: Run, periods: int = 30) -> pd.DataFrame:
 
 
 def monthly(run: Run) -> pd.DataFrame:
-    """Return the return of each month.
+    """Return the return of each month. The value at the instant at which a month begins belongs to the one before.
 
     Parameters
     ----------
@@ -214,9 +206,10 @@ def monthly(run: Run) -> pd.DataFrame:
     DataFrame
         One row a year, one column a month (Jan to Dec) and `year`: ratios, NaN without data.
     """
-    curve = run.equity["equity"]
-    naive = curve.set_axis(pd.DatetimeIndex(curve.index).tz_convert("UTC").tz_localize(None))
-    ends = naive.groupby(naive.index.to_period("M")).last()
+    curve = run.growth
+    # A bar is stamped with its close, so that the last one of a month is at the first instant of the next.
+    times = pd.DatetimeIndex(curve.index).tz_convert("UTC").tz_localize(None) - pd.Timedelta(1, "ms")
+    ends = curve.iloc[1:].groupby(times[1:].to_period("M")).last()
     starts = ends.shift(fill_value=float(curve.iloc[0]))
     change = ends / starts - 1
     years = pd.PeriodIndex(ends.index).year
@@ -345,7 +338,6 @@ def _run_parts(run: Run) -> list[str]:
     if not len(index):
         return [title, "<p>The run has no data.</p>"]
     symbols = ", ".join(map(str, run.positions.columns))
-    colours = [THEME.colour(role) for role in ROLES]
     trips = with_funding(run)
     winners = [("winners", trips["value"] > 0, THEME.up), ("losers", trips["value"] <= 0, THEME.down)]
     origin = run.attribution[["price", "fees", "funding", "other"]].drop(index="TOTAL")
@@ -354,7 +346,7 @@ def _run_parts(run: Run) -> list[str]:
         "months": drawing.heat(
             monthly(run).dropna(axis=1, how="all"), "Monthly returns", shows="return", diverging=THEME
         ),
-        "costs": drawing.groups(origin, "Profit by origin, USDC", colours),
+        "costs": drawing.groups(origin, "Profit by origin, USDC", THEME),
         "trips": drawing.spread(trips, ("Round trips, USDC", "Net over hours held"), winners),
     }
     if index[-1] - index[0] < MONTH:
@@ -362,18 +354,31 @@ def _run_parts(run: Run) -> list[str]:
     tables = {
         "Measures": readable(run.metrics()),
         "How likely it is luck": readable(run.luck()),
-        "Profit by origin, USDC": run.attribution,
+        "Beside buying and holding": readable(run.risk()),
+        "Worst drawdowns": _falls(run),
+        **({"Execution": readable(run.execution())} if "queue" in run.settings else {}),
+        "Profit by origin, USDC": run.attribution.rename_axis(None),
     }
-    events = run.events.tail(200).set_index("time")
+    if len(run.unproven):
+        tables["Not proven"] = run.unproven.tail(EVENTS).set_index("symbol").rename_axis(None)
+    events, count = run.events.tail(EVENTS).set_index("kind").rename_axis(None), len(run.events)
+    title_of_events = f"Events, the last {EVENTS} of {count:,}" if count > EVENTS else "Events"
     settings = pd.Series({name: str(value) for name, value in run.settings.items()}, dtype="object")
     return [
         f"{title}<p>{escape(symbols)} · {_span(index)}</p>",
         first_screen(run),
         *(drawing.figure_html(figure, f"run-{name}") for name, figure in figures.items()),
         drawing.tables_html(tables),
-        f"<h2>Events</h2>{drawing.table_html(events)}" if len(events) else "",
+        f"<h2>{title_of_events}</h2>{drawing.table_html(events)}" if count else "",
         f"<details><summary>Settings</summary>{drawing.table_html(settings)}</details>",
     ]
+
+
+def _falls(run: Run) -> pd.DataFrame:
+    """Return the worst drawdowns as people read them."""
+    table = drawdowns(run.growth)
+    table.index = table.index + 1
+    return table.assign(depth=table["depth"].map(percent), length=table["length"].map(duration))
 
 
 def _compared(run: Run, against: Mapping[str, Run]) -> list[str]:
@@ -481,7 +486,7 @@ def _draw_table(axes: Axes, run: Run, theme: Theme) -> None:
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     values = run.metrics()
-    profit = values["profit"]
+    profit, written = values["profit"], readable(values)
     shade = theme.up if profit >= 0 else theme.down
     axes.text(0.06, 0.985, minus(f"{profit:+,.2f} USDC"), fontsize=15, fontweight="bold", color=shade, va="top")
     rows = len(TABLE)
@@ -490,6 +495,14 @@ def _draw_table(axes: Axes, run: Run, theme: Theme) -> None:
         if not name:
             axes.plot([0.06, 1], [height, height], color=theme.grid, linewidth=1)
             continue
-        label, show = MEASURES[name]
+        label = MEASURES[name][0]
         axes.text(0.06, height, label, fontsize=9.5, color=theme.faint, va="center")
-        axes.text(1, height, show(values[name]), fontsize=9.5, color=theme.ink, va="center", ha="right")
+        axes.text(
+            1,
+            height,
+            written[label].removesuffix(" to annualise"),
+            fontsize=9.5,
+            color=theme.ink,
+            va="center",
+            ha="right",
+        )

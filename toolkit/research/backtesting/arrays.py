@@ -18,13 +18,16 @@ import pandas as pd
 from ...errors import InputError
 from ...interchange import to_pandas
 from ...suggestions import check_known
+from ..analysis.fingerprints import idea_of
 from ..analysis.luck import trials
-from ..analysis.metrics import COLUMN_MEASURES, Curve, measure_columns
+from ..analysis.measures.curve import Curve
+from ..analysis.metrics import COLUMN_MEASURES, measure_columns
 from ..analysis.recipes import repeatable
 from ..analysis.results import FILLS, FUNDING, Results, frame
 from ..data.bars import Bars, by_time, read_bars
+from ..market_data import span_ms
 from .funding_schedule import settlement_rates
-from .run_source import RunSource
+from .run_source import RunSource, doubts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +50,7 @@ def vectorised(
     slippage: float = 0.0,
     funding: object = "interest",
     step: float | Mapping[str, float] | None = None,
+    rebalance: str | pd.Timedelta | float | None = None,
     name: str = "vectorised",
     params: Mapping[str, Any] | None = None,
 ) -> Results:
@@ -66,7 +70,7 @@ def vectorised(
     sizing : {"quantity", "notional", "equity"}, optional
         Unit of a target (default: "quantity", base units). With "notional" it is USDC at the close at which it was
         decided. With "equity" it is multiples of equity at that close, which compounds. A notional or equity target
-        trades only when the target itself changes, so price drift alone costs no fees.
+        trades only when the target itself changes, and drifts with the price until then, unless `rebalance` is given.
     capital : float, optional
         USDC in the account at the start (default: 10000.0).
     fee : float, optional
@@ -80,6 +84,11 @@ def vectorised(
     step : float or mapping of str to float, optional
         Quantities are rounded towards zero to multiples of this number of base units, or of one by symbol (default: not
         rounded).
+    rebalance : str, Timedelta or float, optional
+        When a notional or equity target that has not changed is traded again (default: never). With a span such as
+        "1D" that is the first close of each. With a band such as 0.05 it is a close at which the position is further
+        from the target than this part of equity, with "notional" of the target. `settings["drift"]` has the largest
+        distance.
     name : str, optional
         Name of the Results (default: "vectorised").
     params : mapping of str to object, optional
@@ -105,14 +114,19 @@ def vectorised(
     wanted = _without_gaps(_wanted(targets, by_symbol, bars))
     market, settled = _market_of(by_symbol, fee, slippage, funding, step)
     held = np.zeros_like(wanted)
-    if sizing == "equity":
-        held = _compounded(wanted, market, settled, capital)
+    again = _again(rebalance, sizing, bars[0])
+    settings: dict[str, Any] = {"engine": "vectorised"}
+    if sizing == "equity" or again is not None:
+        held = _compounded(wanted, market, settled, capital, sizing, again)
     else:
         units = wanted if sizing == "quantity" else _notional_units(wanted, market.closes)
         # The target of a row is held from the next row on, at whose open it is traded.
         held[1:] = _round_to_steps(units, market.steps)[:-1]
     source = ArraysSource(bars, market, settled, held, capital)
-    return Results.of(source, name, dict(params or {}), {"engine": "vectorised"})
+    if sizing != "quantity":
+        settings["drift"] = source.drift(wanted, sizing)
+    doubts = doubts_of({symbol: each.unproven for symbol, each in by_symbol.items()})
+    return Results.of(source, name, dict(params or {}), {**settings, **doubts})
 
 
 def vectorised_many(
@@ -137,7 +151,7 @@ def vectorised_many(
     Returns
     -------
     DataFrame
-        One row for each key, columns as `Results.metrics`.
+        One row for each key, columns as `Results.measures`.
 
     Raises
     ------
@@ -153,10 +167,12 @@ def vectorised_many(
     by_symbol = read_bars(data)
     names = list(measures or ())
     # Targets in multiples of equity depend on the equity before, so their columns can't be computed together.
-    if names and set(names) <= set(COLUMN_MEASURES) and options.get("sizing") != "equity":
-        table = pd.DataFrame(_measured_together(by_symbol, list(targets.values()), **options))[names]
+    alone = options.get("sizing") == "equity" or options.get("rebalance") is not None
+    if names and set(names) <= set(COLUMN_MEASURES) and not alone:
+        idea = idea_of(next(iter(targets.values()), None), by_symbol)
+        table = pd.DataFrame(_measured_together(by_symbol, list(targets.values()), idea, **options))[names]
     else:
-        runs = [vectorised(by_symbol, wanted, **options).metrics() for wanted in targets.values()]
+        runs = [vectorised(by_symbol, wanted, **options).measures() for wanted in targets.values()]
         table = pd.DataFrame(runs).infer_objects()
         for name in names:
             check_known({name: 0}, table.columns, "measures", "measure")
@@ -172,6 +188,7 @@ BLOCK = 1 << 17
 def _measured_together(
     by_symbol: Mapping[str, Bars],
     targets: Sequence[Any],
+    idea: str,
     *,
     sizing: Sizing = "quantity",
     capital: float = 10_000.0,
@@ -179,6 +196,7 @@ def _measured_together(
     slippage: float = 0.0,
     funding: object = "interest",
     step: float | Mapping[str, float] | None = None,
+    rebalance: None = None,
 ) -> dict[str, Array]:
     """Return the `COLUMN_MEASURES` of runs, which `vectorised` makes one at a time, in blocks of columns."""
     bars = list(by_symbol.values())
@@ -221,7 +239,7 @@ def _measured_together(
     joined = {name: np.concatenate([each[name] for each in found]) for name in COLUMN_MEASURES}
     with trials.together():
         for key, ratio in zip(keys, joined["sharpe"].tolist(), strict=True):
-            trials.add(key, ratio)
+            trials.add(f"{idea}|{key}", ratio)
     return joined
 
 
@@ -328,11 +346,38 @@ class _Market(NamedTuple):
     slippage: float
 
 
-def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: float) -> Array:
-    """Return the positions when each target is a multiple of equity at its close. Loops only over changed targets."""
+class _Again(NamedTuple):
+    """When a target that has not changed is traded again: at rows, or where its position is further off than a band."""
+
+    rows: NDArray[np.bool_]
+    band: float
+
+
+def _again(rebalance: str | pd.Timedelta | float | None, sizing: Sizing, bars: Bars) -> _Again | None:
+    if rebalance is None:
+        return None
+    if sizing == "quantity":
+        text = 'a quantity does not drift. Give sizing="equity" or "notional", or leave rebalance out'
+        raise InputError(text, field="rebalance", rule="a drifting target", value=str(rebalance))
+    if isinstance(rebalance, str | pd.Timedelta):
+        periods = bars.closed // span_ms(rebalance, "rebalance")
+        return _Again(np.diff(periods, prepend=periods[0]) != 0, math.inf)
+    if isinstance(rebalance, bool) or not 0 <= rebalance < math.inf:
+        text = f'rebalance is {rebalance}. Give a band of 0 or above, such as 0.05, or a span such as "1D"'
+        raise InputError(text, field="rebalance", rule="a band or a span", value=rebalance)
+    return _Again(np.zeros(len(bars), dtype=bool), float(rebalance))
+
+
+def _compounded(
+    wanted: Array, market: _Market, settled: _Settlements, capital: float, sizing: Sizing, again: _Again | None
+) -> Array:
+    """Return the positions of targets that are sized at each close. Loops only over the closes that may trade."""
     opens, closes, steps, fee, slippage = market
     held, (early, late) = np.zeros_like(wanted), settled.costs(wanted.shape)
-    changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
+    trading = (np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1)
+    if again is not None:
+        trading |= again.rows | (again.band < math.inf)
+    changed = np.flatnonzero(trading)
     previous = np.zeros(wanted.shape[1])
     position, cash, done = previous, capital, 0
     for decided in changed.tolist():
@@ -343,9 +388,15 @@ def _compounded(wanted: Array, market: _Market, settled: _Settlements, capital: 
         # The target is a multiple of the equity at this close, which contains all that was paid before it.
         equity = cash + float(position @ closes[decided])
         target = wanted[decided]
-        # Without equity left nothing is opened. A target that did not change is not resized, so drift costs no fees.
-        resized = _round_to_steps(target * max(equity, 0.0) / closes[decided], steps)
-        new = np.where(target != previous, resized, position)
+        # Without equity left nothing is opened.
+        unit = max(equity, 0.0) if sizing == "equity" else 1.0
+        resized = _round_to_steps(target * unit / closes[decided], steps)
+        resizes = target != previous
+        if again is not None:
+            whole = unit if sizing == "equity" else np.abs(target)
+            drifted = np.abs(position * closes[decided] - target * unit) > again.band * whole
+            resizes = resizes | again.rows[decided] | drifted
+        new = np.where(resizes, resized, position)
         traded = new - position
         price = opens[decided + 1] * (1 + np.sign(traded) * slippage)
         cash -= float(position @ early[decided + 1] + new @ late[decided + 1])
@@ -438,6 +489,28 @@ class ArraysSource(RunSource):
         self._payments = -self._sizes * settled.prices * settled.rates
         traded_flows = np.bincount(self._rows, -signed * self._prices - self._fees, len(held))
         self._cash = capital + np.cumsum(traded_flows + np.bincount(settled.rows, self._payments, len(held)))
+
+    def drift(self, wanted: Array, sizing: Sizing) -> float:
+        """Return the largest distance of a position from its target at a close.
+
+        Parameters
+        ----------
+        wanted : array of float64, shape (bars, symbols)
+            Targets.
+        sizing : {"notional", "equity"}
+            Unit of a target.
+
+        Returns
+        -------
+        float
+            Part of the equity. With "notional": of the target.
+        """
+        values, asked = (self._held * self._closes)[1:], wanted[:-1]
+        whole = self._equity[2:, None] if sizing == "equity" else np.abs(asked)
+        asked = asked * whole if sizing == "equity" else asked
+        apart = np.abs(values - asked)[(whole > 0) & (asked != 0)] if len(asked) else np.zeros(0)
+        share = apart / np.broadcast_to(whole, asked.shape)[(whole > 0) & (asked != 0)] if len(apart) else apart
+        return round(float(share.max(initial=0.0)), 6)
 
     @property
     def _equity(self) -> Array:

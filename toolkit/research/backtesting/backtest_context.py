@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...errors import InputError
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, Product
 from ...venue.model.constants import RATE
@@ -34,7 +36,7 @@ class BacktestContext(Context):
         super().__init__(list(broker.states), interval)
         self._broker = broker
         self.now = broker.now
-        broker.ctx = self
+        broker.ctx, broker.watched = self, self._clients
 
     def _place_new(
         self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]
@@ -43,6 +45,12 @@ class BacktestContext(Context):
         if options.get("cl_ord_id") is None:
             options["cl_ord_id"] = self._broker.next_client_id()
         return super()._place_new(symbol, side, quantity, price, options)
+
+    def _note(self, kind: str, symbol: str, text: str) -> None:
+        self._broker.note(kind, symbol, text)
+
+    def _keep(self) -> None:
+        self._broker.update_wake_prices()  # a client-side order may wait for other prices now
 
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
         return self._broker.reject(placed, reason)
@@ -93,6 +101,7 @@ class BacktestContext(Context):
         symbol : str, optional
             Product whose orders are cancelled (default: all products of the run).
         """
+        self._cancel_waiting(symbol)
         chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
         for state in chosen:
             self._broker.enqueue(state, "cancel_all", state.code)
@@ -197,8 +206,19 @@ class BacktestContext(Context):
         ----------
         symbol : str
             Product symbol, such as "BTCUSDC".
+
+        Raises
+        ------
+        InputError
+            If the run has no rates, but the interest alone or no funding.
         """
-        state = self._broker.state_of(symbol)
+        state, given = self._broker.state_of(symbol), self._broker.funding
+        given = given.get(state.symbol) if isinstance(given, Mapping) else given
+        if given is None or (isinstance(given, str) and given == "interest"):
+            what = "no funding" if given is None else "the interest as a constant rate"
+            text = f"there are no funding rates of {state.symbol}: this run settles {what}"
+            advice = "Give data=session.history(…), or funding= with rates or a number"
+            raise InputError(f"{text}. {advice}", field="funding", rule="rates", value=str(given))
         rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
         # A constant rate never ends, so the next settlement is known without a schedule.
         if state.code in self._broker.predicted:

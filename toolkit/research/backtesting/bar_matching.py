@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ...checks import slippage_bound, slippage_width
+from ...numerals import plain_decimal
 from ...orders import Order
-from ...products import VenueProduct
+from ...products import VenueProduct, whole_units
 from ...venue.engine.core import Core
 from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ISOLATED, RATE
 from ...venue.risk import account_margin, funding_settlement
 from ...venue.simulation.replay import ENDLESS, House, ReplayBar
+from ..client_orders import ClientOrder
 from ..data.bars import Path, Points, whole
 from ..market_data import Bar, BarHistory
 from .models import BarModels, Liquidity
@@ -188,6 +192,17 @@ class SymbolState:
         """
         return round(price / self.tick)
 
+    def client_bounds(self, order: ClientOrder) -> tuple[int, int]:
+        """Return the prices between which an order at the client has nothing to do, ticks.
+
+        Parameters
+        ----------
+        order : ClientOrder
+            Order of this symbol.
+        """
+        low, high = order.bounds
+        return math.floor(low / self.tick + 1e-9), math.ceil(high / self.tick - 1e-9) if high < math.inf else NEVER
+
     def begin_bar(self, bar: Bar, liquidity: Liquidity, path: Path) -> Points:
         """Make a bar the current one, and return the points of its path.
 
@@ -254,6 +269,8 @@ class BarMatcher(ABC):
         enough then.
     due : int
         When a process of the core (a liquidation in steps) is due, Unix ms.
+    watched : list of ClientOrder
+        Orders that live at the client, which watches the price for them.
     """
 
     def __init__(self, core: Core, states: Sequence[SymbolState], models: BarModels) -> None:
@@ -269,10 +286,23 @@ class BarMatcher(ABC):
         self.stale = True
         self.coupled = False
         self.due = NEVER
+        self.watched: list[ClientOrder] = []
 
     @abstractmethod
     def deliver_events(self) -> None:
         """Call the strategy for what has happened to its orders and positions."""
+
+    @abstractmethod
+    def show_price(self, state: SymbolState, on_way: bool) -> None:
+        """Show a price to the orders that live at the client.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        on_way : bool
+            Whether the price moves further immediately. Without latency their orders trade at the price before that.
+        """
 
     def advance_to(self, time: int) -> None:
         """Advance the core, running its due processes with quotes to trade against.
@@ -317,7 +347,7 @@ class BarMatcher(ABC):
             self._set_price(state, target)
             return
         while not jump and (stop := self._next_stop(state, target)) != target:
-            self._match_at(state, stop, time)
+            self._match_at(state, stop, time, on_way=True)
         self._match_at(state, target, time)
 
     def _next_stop(self, state: SymbolState, target: int) -> int:
@@ -335,6 +365,9 @@ class BarMatcher(ABC):
                     yield self.liquidity.reach(order.side, order.price)
                 elif order.armed:  # it has a trigger, as every order that does not rest
                     yield order.trigger
+        for client in self.watched:
+            if client.symbol == state.symbol:
+                yield from state.client_bounds(client)
         # The exact liquidation price is slow, so it is computed only once the cheap bound has been passed.
         if target <= state.wake_low or target >= state.wake_high or self.coupled:
             position = self.account.positions[state.code]
@@ -345,7 +378,7 @@ class BarMatcher(ABC):
                     # Rounded to the first whole tick at which the position is liquidated.
                     yield math.floor(ticks) if position.long.size else math.ceil(ticks)
 
-    def _match_at(self, state: SymbolState, price: int, time: int) -> None:
+    def _match_at(self, state: SymbolState, price: int, time: int, on_way: bool = False) -> None:
         """Set a price and fill the resting orders it has reached. Triggers and liquidations follow."""
         self.advance_to(time)
         code = state.code
@@ -367,6 +400,8 @@ class BarMatcher(ABC):
                     state.take_volume(self.house.hit(code, -side, ladder.best, steps))
                     self._set_price(state, price)  # the fill has set the last price
         self.settle_changes()
+        if self.watched:
+            self.show_price(state, on_way)
 
     def _set_price(self, state: SymbolState, price: int) -> None:
         state.price = price
@@ -452,11 +487,45 @@ class BarMatcher(ABC):
         """
         if order.trigger_price is not None or state.volume_left == 0 or steps <= 0:
             return []
-        side = 1 if order.side.startswith("BUY") else -1
-        # A post-only order meets the quote without slippage, because it must not take.
-        price = self.taker_price(state, side, steps, 0 if order.tif == "POST_ONLY" else None)
-        left = state.volume_left
-        return [self.house.quote(state.code, -side, price, steps if left is None else min(steps, left))]
+        side, left = (1 if order.side.startswith("BUY") else -1), state.volume_left
+        if order.tif == "POST_ONLY":  # it meets the quote without slippage, because it must not take
+            return [self.house.quote(state.code, -side, self.taker_price(state, side, steps, 0), steps)]
+        if order.price is not None:
+            bound = whole_units(order.price, *state.product.tick_scale)
+        else:
+            named = plain_decimal(order.slippage or "")
+            last = state.market.last or state.market.mark
+            bound = slippage_bound(state.product, side, last, slippage_width(named) if named else 0)
+        part, price = self.part_within(state, side, steps, bound, rounded=0 if order.price is not None else 1)
+        part = part if left is None else min(part, left)
+        return [self.house.quote(state.code, -side, price, part)] if part else []
+
+    def part_within(self, state: SymbolState, side: int, steps: int, bound: int, rounded: int = 1) -> tuple[int, int]:
+        """Return the largest part of an order that takes at its bound or better, and the price of that part, ticks.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        side : int
+            +1 buys, −1 sells.
+        steps : int
+            Quantity of the order, steps.
+        bound : int
+            Worst price, ticks.
+        rounded : int, optional
+            Ticks by which rounding alone may exceed the bound: the model rounds up, and the bound is rounded down
+            (default: 1). 0 for a limit price.
+        """
+        part, price = steps, self.taker_price(state, side, steps)
+        if (price - bound) * side > rounded:
+            # The slippage grows with the part, so the first part that is beyond the bound can be searched for.
+            def beyond(part: int) -> int:
+                return (self.taker_price(state, side, part) - bound) * side - rounded
+
+            part = bisect_left(range(1, steps), 1, key=beyond)
+            price = self.taker_price(state, side, part) if part else 0
+        return part, min(price, bound) if side > 0 else max(price, bound)
 
     def withdraw(self, quotes: Sequence[VenueOrder]) -> None:
         """Remove quotes, and subtract what they traded from the bar's volume.
@@ -491,7 +560,22 @@ class BarMatcher(ABC):
         if not opened or not state.price or state.volume_left == 0:
             return []
         price = self.taker_price(state, side, steps)
-        return [self.house.quote(state.code, -side, price, state.volume_left or ENDLESS)]
+        if price == state.price:  # without any cost no bound is exceeded
+            return [self.house.quote(state.code, -side, price, state.volume_left or ENDLESS)]
+        width = max(
+            [order.slippage for order in self.account.orders.values() if order.product == state.code], default=0
+        )
+        bound = slippage_bound(state.product, side, state.price, width)
+        part, price = self.part_within(state, side, steps, bound)
+        if part == steps:
+            return [self.house.quote(state.code, -side, price, state.volume_left or ENDLESS)]
+        left = ENDLESS if state.volume_left is None else state.volume_left
+        part = min(part, left)
+        quotes = [self.house.quote(state.code, -side, price, part)] if part else []
+        # Only a liquidation reaches the rest. An exit tries again at the next price.
+        if left > part:
+            quotes.append(self.house.quote(state.code, -side, self.taker_price(state, side, steps), left - part))
+        return quotes
 
     # Second form: a bar in which nothing can happen is not walked
     def update_wake_prices(self) -> None:
@@ -516,6 +600,10 @@ class BarMatcher(ABC):
                 state.wake_low = max(state.wake_low, wake)
             else:
                 state.wake_high = min(state.wake_high, wake)
+        for client in self.watched:
+            state = self.states[client.symbol]
+            low, high = state.client_bounds(client)
+            state.wake_low, state.wake_high = max(state.wake_low, low), min(state.wake_high, high)
         # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
         held = None
         self.coupled = bool(self.core.state.liquidations)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Any, NamedTuple
 
@@ -29,9 +29,10 @@ from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, 
 from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger, solvency
 from ...venue.trading import lifecycle, matching
-from ...venue.trading.lifecycle import position_of
+from ...venue.trading.lifecycle import TRIED_AGAIN, position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
+from ..formulas.execution import ASKED
 from ..market_data import BarHistory, BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import ADDRESS, NO_HASH, Arrival, BarMatcher, SymbolState
@@ -59,6 +60,8 @@ class RunSettings(NamedTuple):
         How funding is settled.
     seed : int
         Seed of the models' random numbers.
+    unproven : str
+        "refuse" for data that nothing proves, or "mark" (default: "mark").
     """
 
     capital: Amount
@@ -67,6 +70,7 @@ class RunSettings(NamedTuple):
     fees: tuple[Amount, Amount] | None
     funding: Any
     seed: int
+    unproven: str = "mark"
 
 
 class SimulatedBroker(BarMatcher):
@@ -123,6 +127,7 @@ class SimulatedBroker(BarMatcher):
         self.warm_until = -1
         self.settlements: list[FundingSettlement] = []
         self.predicted: dict[int, float] = {}
+        self.funding: Any = settings.funding
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
         self.open_handles: dict[int, OrderHandle] = {}
@@ -404,8 +409,45 @@ class SimulatedBroker(BarMatcher):
             # The handle changes with the event of the replacement, which is when a strategy would know of it live.
             self._changed.setdefault(placed.cl_ord_id, []).append(changed)
         except Refused as refusal:
-            self.note("REJECTED", state.symbol, f"{changed.describe()}: {refusal.reason}")
+            self.refuse_change((placed, changed, refusal.reason))
         self.withdraw(quotes)
+
+    def refuse_change(self, refusal: tuple[OrderHandle, Order, str]) -> None:
+        """Send the refusal of a change to the strategy.
+
+        Parameters
+        ----------
+        refusal : tuple
+            Handle of the order, the order as it should have become, and why it was refused.
+        """
+        self.deliver_refusal(*refusal)
+
+    def deliver_refusal(self, placed: OrderHandle, changed: Order, reason: str) -> None:
+        """Note that the change of an order was refused, which leaves the order unchanged.
+
+        Parameters
+        ----------
+        placed : OrderHandle
+            Handle of the order.
+        changed : Order
+            The order as it should have become.
+        reason : str
+            Why it was refused.
+        """
+        if not self.ctx._refused(placed, reason):
+            self.note("REJECTED", str(changed.symbol), f"{changed.describe()}: {reason}")
+
+    def show_price(self, state: SymbolState, on_way: bool) -> None:
+        before = self._last_number
+        self.ctx.now = self.now
+        self.ctx._watch(state.symbol, float(state.product.tick_size * state.price))
+        sent = [arrival for arrival in self.arrivals if arrival.number > before and arrival.time <= self.now]
+        # Only these: what the strategy has sent arrives with the next price of the path.
+        for arrival in sorted(sent) if on_way else ():
+            self.arrivals.remove(arrival)
+            heapify(self.arrivals)
+            self.stale = True
+            self.process_request(arrival.state, arrival.kind, arrival.payload)
 
     # Second form: a market order trades at the house's quote
     def _fill_market_order(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
@@ -522,6 +564,8 @@ class SimulatedBroker(BarMatcher):
                 placed.order = self._changed[event.client_id].pop(0)
             placed.order_id = event.order_id
             placed.state = STATUS_NAMES[event.status]
+            if TRIED_AGAIN in event.reason and TRIED_AGAIN not in placed.reason:
+                self.note("UNTRIGGERED", state.symbol, f"{placed.order.describe()}: {event.reason}")
             # A later event without a reason must not erase the one that says why.
             placed.reason = event.reason or placed.reason
             if placed.done:
@@ -538,9 +582,13 @@ class SimulatedBroker(BarMatcher):
                     text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
                     self.notes.append((event.time, fill.type, state.symbol, text))
                 self.strategy.on_fill(self.ctx, fill)
-        elif placed is not None and placed.state == "REJECTED":
+        elif placed is not None and placed.state == "REJECTED" and not self.ctx._refused(placed, placed.reason):
             self.reject(placed, placed.reason)
-        if self.ctx._groups:
+        elif placed is not None and placed.state == "CANCELED":
+            if placed.order.is_market and not placed.reason.startswith(ASKED):
+                self.note("CUT", state.symbol, f"{placed.order.describe()}, filled {placed.filled:g}: {placed.reason}")
+            self.strategy.on_cancel(self.ctx, placed)
+        if self.ctx._groups or self.watched:
             self.ctx._follow_fills()
 
     def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -33,10 +33,10 @@ from .backtest_context import BacktestContext
 from .bar_matching import ReceivedBars, SymbolState
 from .broker import RunSettings, SimulatedBroker
 from .events.event_run import EventSettings, backtest_events, events_by_symbol
-from .funding_schedule import funding_schedule, predicted_rates
+from .funding_schedule import Gap, funding_schedule, predicted_rates
 from .listing import make_core, product_fields
-from .models import BarLiquidity, BarModels, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
-from .run_source import build_results
+from .models import BarLiquidity, BarModels, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage, check_bound
+from .run_source import build_results, doubts_of
 
 Funding = float | pd.Series | pd.DataFrame | Mapping[str, Any] | None
 Feed = tuple[Callable[[float], None], Iterator[float]]
@@ -62,6 +62,7 @@ def backtest(
     warm_up: int = 0,
     progress: bool = False,
     every_point: bool = False,
+    unproven: Literal["mark", "refuse"] = "mark",
     **recorded: Unpack[EventSettings],
 ) -> Results:
     """Run a strategy on data and return its Results.
@@ -79,8 +80,9 @@ def backtest(
     strategy : Strategy, class, callable or mapping
         A Strategy, a function `on_bar(ctx, bar)`, or callbacks by name. It is copied, so running it twice gives the
         same.
-    data : DataFrame, Recording, Events or mapping
-        Bars of one or many symbols, in any shape `read_bars` accepts, or a mapping symbol → Events of `data.load`.
+    data : History, DataFrame, Recording, Events or mapping
+        The history of `session.history`, which has the funding too. Or bars of one or many symbols, in any shape
+        `read_bars` accepts, or a mapping symbol → Events of `data.load`.
         Events call `on_book`, `on_trade` and `on_timer`, and `on_bar` with bars of their trades: see `backtest_events`.
     capital : str, int, float or Decimal, optional
         USDC in the account at the start (default: 10,000).
@@ -93,10 +95,14 @@ def backtest(
     fees : tuple of two numbers, optional
         Rates of maker and taker as ratios (default: the venue's rates and volume tiers).
     funding : str, float, Series, DataFrame, mapping or None, optional
-        How funding is settled (default: "interest", the venue's formula at a premium of 0). It is a rate for each
-        interval, a Series of rates over UTC times, or a frame of rates from `data.load`. It may also be a mapping
-        symbol → any of these, or None (no funding). Recorded rates take the place of "interest". A settlement applies
-        to the position before orders of the same instant, at the price of that instant.
+        How funding is settled. The default is that of a History, else "interest": an assumed constant rate, the venue's
+        formula at a premium of 0, which is not what the market paid. It may be a rate for each interval, a Series of
+        rates over UTC times, or a frame with `time` and `rate` or `funding_rate`, of `data.load` or of the venue. It
+        may also be a mapping symbol → any of these, or None (no funding). Recorded rates take the place of "interest".
+
+        A rate stamped less than a minute after a full hour belongs to the settlement at the hour. Rates of another
+        symbol are refused. The run warns of repeats and of missing settlements. A settlement applies to the position
+        before orders of the same instant, at the price of that instant.
     path : Path, optional
         Order of the prices inside a bar, see `models` (default: `ExtremeOrder()`).
     liquidity : Liquidity, optional
@@ -113,6 +119,9 @@ def backtest(
         True shows a progress bar (default: False).
     every_point : bool, optional
         True visits every point of every bar, also where nothing can happen: slower, the same results (default: False).
+    unproven : {"mark", "refuse"}, optional
+        What happens with bars that `attrs["coverage"]` does not prove complete, and with settlements without a rate.
+        "mark" names them in `Results.unproven`. "refuse" raises (default: "mark").
     **recorded : EventSettings
         Settings of runs on events: feed_latency, queue, partial_fills, impact.
 
@@ -131,7 +140,10 @@ def backtest(
     >>> research.backtest(Cross(fast=3), bars, fees=("0", "0"))
     Results('Cross', 2025-12-23 16:00 to 2026-01-01 00:00, 10,000.00 → 10,354.35 USDC (+3.54%), 9 fills)
     """
-    common = RunSettings(capital, products, leverage, fees, to_pandas(funding, "funding"), seed)
+    if unproven not in ("mark", "refuse"):
+        text = f"unproven is {unproven!r}, not mark or refuse"
+        raise InputError(text, field="unproven", value=unproven, nearest=("mark", "refuse"))
+    common = RunSettings(capital, products, leverage, fees, to_pandas(funding, "funding"), seed, unproven)
     # Unpack is checked by type checkers only. At run time a misspelt setting would be accepted and ignored.
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
@@ -182,7 +194,11 @@ class _BarRun:
         self.broker.every_point, broker.warm_until = every_point, self.warm_until
         # The context makes itself the broker's `ctx`, which keeps it alive.
         BacktestContext(broker, max(each.interval for each in series.values()))
-        broker.settlements = funding_schedule(core, series, settings.funding)
+        lacking = dict[str, list[Gap]]()
+        broker.settlements = funding_schedule(core, series, settings.funding, lacking)
+        self.doubts = doubts_of(
+            {symbol: each.unproven for symbol, each in series.items()}, lacking, refuse=settings.unproven == "refuse"
+        )
         broker.predicted = predicted_rates(core, series, settings.funding)
 
     def results(self, progress: bool) -> Results:
@@ -199,6 +215,7 @@ class _BarRun:
             if state.to_ticks(float(series.low.min())) < 1:
                 text = f"{symbol}: a price is below one tick of {state.tick:g}. Give the product a smaller tick_size"
                 raise InputError(text, field="products", rule="tick_size")
+            check_bound(state.product, self.broker.models)
             # Only the points of this path are the same in every run. A subclass or another model may draw random ones.
             if type(self.broker.models.path) is ExtremeOrder and len(series) <= KEPT:
                 state.begun = _begun(series, state.tick, state.step, self.broker.models.path)
@@ -207,6 +224,7 @@ class _BarRun:
             "interval": {symbol: _span_text(series.interval) for symbol, series in self.series.items()},
             "products": {symbol: product_fields(state.product) for symbol, state in self.broker.states.items()},
             **{name: repr(model) for name, model in self.broker.models._asdict().items()},
+            **self.doubts,
         }
         return build_results(self.broker, self.series, max(self.start, self.warm_until), self.broker.now, settings)
 
@@ -239,7 +257,7 @@ class _BarRun:
             for bar in bars:
                 if ctx.stopped:
                     return
-                if ctx._trailing:
+                if ctx._clients:
                     ctx._follow_bar(bar)
                 on_bar(ctx, bar)
             if after is not None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, warn
 from ...funding import funding_rate
+from ...numerals import time_text
 from ...suggestions import check_known
 from ...venue.engine.core import Core
 from ...venue.model.constants import RATE
 from ...venue.risk.funding_settlement import FINE
 from ..data.bars import Bars
+from ..data.tables.shapes import NAMES, flat, plain_name, time_column, times_ms
+
+HOUR_MS = 3_600_000
+LATE_MS = 60_000
+"""A rate stamped less than this after a full hour is that of the settlement at the hour. Exchanges stamp theirs some
+ms late, and a position that is opened between the two must not pay."""
 
 
 class FundingSettlement(NamedTuple):
@@ -37,7 +46,13 @@ class FundingSettlement(NamedTuple):
     premium: int
 
 
-def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: object) -> list[FundingSettlement]:
+Gap = tuple[int, int, int]
+"""Start and end of a time without rates, Unix ms, and the number of its settlements."""
+
+
+def funding_schedule(
+    core: Core, bars: Mapping[str, Bars], funding: object, lacking: dict[str, list[Gap]] | None = None
+) -> list[FundingSettlement]:
     """Return every settlement within the bars, the latest first, so that `pop` takes the next one.
 
     Parameters
@@ -48,6 +63,8 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: object) -> l
         Bars by symbol, in the order of the products.
     funding : str, float, Series, DataFrame, mapping or None
         As in `backtest`.
+    lacking : dict of str to list of Gap, optional
+        Takes the settlements without a rate, by symbol (default: they are only a warning).
 
     Raises
     ------
@@ -59,7 +76,8 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: object) -> l
     schedule = []
     # Products are listed in the order of the symbols, see `listings`.
     for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
-        times, rates = settlement_rates(symbol, series, funding, core.products[code].funding_interval * 1000)
+        interval_ms = core.products[code].funding_interval * 1000
+        times, rates = settlement_rates(symbol, series, funding, interval_ms, lacking)
         for time, rate in zip(times.tolist(), rates, strict=True):
             rate_e8 = round(rate * RATE)
             if abs(rate_e8) > core.state.config.funding_cap:
@@ -71,7 +89,7 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: object) -> l
 
 
 def settlement_rates(
-    symbol: str, series: Bars, funding: object, interval_ms: int
+    symbol: str, series: Bars, funding: object, interval_ms: int, lacking: dict[str, list[Gap]] | None = None
 ) -> tuple[NDArray[np.int64], list[float]]:
     """Return the times (Unix ms) and rates of the settlements within a series.
 
@@ -85,32 +103,111 @@ def settlement_rates(
         As in `backtest`.
     interval_ms : int
         Time between two settlements of the product, ms.
+    lacking : dict of str to list of Gap, optional
+        Takes the settlements without a rate, by symbol (default: they are only a warning).
 
     Raises
     ------
     InputError
         For a rate that is not a number, and for a frame without its columns.
     """
+    lacking = {} if lacking is None else lacking
     first, last = int(series.opened[0]), int(series.closed[-1])
     given = funding.get(symbol) if isinstance(funding, Mapping) else funding
     if given is None:
         return np.zeros(0, dtype="int64"), []
-    if isinstance(given, pd.DataFrame):  # as `load` returns them
-        if missing := [name for name in ("time", "rate") if name not in given]:
-            lacks = ", ".join(missing)
-            text = f"{symbol}: a frame of funding rates needs the columns time and rate, but it has no {lacks}"
-            raise InputError(text, field="funding", rule="columns")
-        # A table of one symbol may name it as its exchange does. It is taken whole if it has no row of this name.
-        rows = given[given["symbol"] == symbol] if "symbol" in given and symbol in set(given["symbol"]) else given
-        given = rows.set_index("time")["rate"]
-    if isinstance(given, pd.Series):
-        times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8
-        rates = [_rate(symbol, rate) for rate in given]
+    if isinstance(given, pd.DataFrame | pd.Series):
+        times, rates = _settled(symbol, *_rates_by_time(symbol, given))
+        if gaps := missing_rates(times, first, last, interval_ms):
+            lacking |= {symbol: gaps}
+            count, longest = sum(each[2] for each in gaps), max(gaps, key=lambda each: each[2])
+            text = f"{count} funding settlements have no rate, most of them after {time_text(longest[0])}"
+            if longest[:2] == (first, last):
+                text = f"none of {len(times)} funding rates is within the data"
+            warn(f"{symbol}: {text}. No funding is charged there")
         inside = (times >= first) & (times < last)
         return times[inside], [rate for rate, chosen in zip(rates, inside, strict=True) if chosen]
     # Settlements are at multiples of the interval since 1970 (UTC), as on the venue, not counted from the first bar.
     times = np.arange(-(-first // interval_ms) * interval_ms, last, interval_ms, dtype="int64")
     return times, [constant_rate(symbol, given, interval_ms / 3_600_000)] * len(times)
+
+
+def _rates_by_time(symbol: str, given: pd.DataFrame | pd.Series) -> tuple[NDArray[np.int64], list[float]]:
+    """Return times (Unix ms) and rates of a table of `data.load` or of the venue. Refuses those of another symbol."""
+    if isinstance(given, pd.DataFrame):
+        table = flat(given)
+        rate = next((name for name in table.columns if plain_name(name) in NAMES["rate"].split()), None)
+        if missing := [name for name, at in (("time", time_column(table)), ("rate", rate)) if at is None]:
+            lacks = ", ".join(missing)
+            text = f"{symbol}: a frame of funding rates needs the columns time and rate, but it has no {lacks}"
+            raise InputError(f'{text} ("funding_rate" is a rate too)', field="funding", rule="columns")
+        if "symbol" in table:
+            known = list(dict.fromkeys(map(str, table["symbol"])))
+            # A table of one symbol may name it as its exchange does: BTCUSDT for BTCUSDC.
+            own = [name for name in known if name == symbol] or [
+                name for name in known if len(known) == 1 and (symbol == "ASSET" or _base(name) == _base(symbol))
+            ]
+            if not own and known:
+                text = f"the funding rates are those of {', '.join(known[:5])}, but the data is {symbol}"
+                raise InputError(f"{text}. Give its own, or a Series", field="funding", rule="symbol", value=known[0])
+            table = table[table["symbol"].isin(own)]
+        attrs = given.attrs
+        given = pd.Series(table[rate].to_numpy(), index=pd.Index(table[time_column(table)]))
+        given.attrs = dict(attrs)
+    times = times_ms(f"{symbol}: funding", given.index, given.attrs, "funding")
+    return times, [_rate(symbol, rate) for rate in given]
+
+
+def _base(symbol: str) -> str:
+    """Return the asset of a symbol such as BTCUSDT, BTC-PERP or BTC/USDT:USDT."""
+    return re.split(r"[-_/:]", symbol.upper())[0].removesuffix("PERP").removesuffix("USDC").removesuffix("USDT")
+
+
+def _settled(symbol: str, times: NDArray[np.int64], given: list[float]) -> tuple[NDArray[np.int64], list[float]]:
+    """Return the settlement of each rate (Unix ms, increasing) and the rate. Warns of equal repeats, and drops them."""
+    late = times % HOUR_MS
+    times = np.where(late < LATE_MS, times - late, times)
+    order = np.argsort(times, kind="stable")
+    times, rates = times[order], [given[at] for at in order]
+    again = np.flatnonzero(times[1:] == times[:-1])
+    if other := [int(at) for at in again if rates[at] != rates[at + 1]]:
+        when, two = pd.Timestamp(int(times[other[0]]), unit="ms", tz="UTC"), rates[other[0] : other[0] + 2]
+        text = f"{symbol}: the settlement of {when:%Y-%m-%d %H:%M} has two rates, {two[0]:g} and {two[1]:g}. Drop one"
+        raise InputError(text, field="funding", rule="one rate a settlement", value=str(when))
+    if len(again):
+        warn(
+            f"{symbol}: {len(again)} funding rates occur twice, as of downloads that overlap. Each counts once",
+        )
+    kept = np.append(times[1:] != times[:-1], True) if len(times) else np.zeros(0, dtype=bool)
+    return times[kept], [rate for rate, one in zip(rates, kept, strict=True) if one]
+
+
+def missing_rates(times: NDArray[np.int64], first: int, last: int, interval_ms: int) -> list[Gap]:
+    """Return the spans within a time whose settlements have no rate: start, end (Unix ms) and number of settlements.
+
+    Rates without a rhythm of their own, such as two that are given by hand, are all that there are.
+
+    Parameters
+    ----------
+    times : array of int64, shape (n,)
+        Settlements that have a rate, Unix ms, increasing.
+    first : int
+        Beginning of the time, Unix ms.
+    last : int
+        Time before which it ends, Unix ms.
+    interval_ms : int
+        Time between two settlements of the product, ms, which only a time without any rate is compared with.
+    """
+    near = times[(times >= first) & (times < last)]
+    if not len(near):
+        return [(first, last, (last - first) // interval_ms)] if len(times) and last - first >= interval_ms else []
+    spans, counts = np.unique(np.diff(times), return_counts=True)
+    if not len(counts) or counts.max() < max(2, len(times) // 2):
+        return []
+    usual = int(spans[counts.argmax()])
+    edges = [first - 1, *near.tolist(), last]
+    lacking = [(max(begin, first), end, -(-(end - begin) // usual) - 1) for begin, end in pairwise(edges)]
+    return [each for each in lacking if each[2] > 0]
 
 
 def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: object) -> dict[int, float]:

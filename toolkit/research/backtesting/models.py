@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple, Protocol
 
+from ...checks import SLIPPAGE_UNIT, default_slippage
 from ...errors import InputError
+from ...products import Product
 from ...venue.simulation.replay import ReplayBar
 from ..data.bars import ExtremeOrder, Path, whole
 
@@ -267,6 +269,30 @@ class RandomLatency:
             Random numbers of the run, from its seed.
         """
         return random.randint(self.low, self.high)
+
+
+def check_bound(product: Product, models: BarModels) -> None:
+    """Refuse a constant cost that is above the bound of market orders, because none would ever be filled.
+
+    Parameters
+    ----------
+    product : Product
+        Product that is traded.
+    models : BarModels
+        Models of the run.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    bound = default_slippage(product) / SLIPPAGE_UNIT
+    half = models.liquidity.spread / 2 if isinstance(models.liquidity, BarLiquidity) else 0.0
+    if isinstance(models.slippage, RatioSlippage) and models.slippage.ratio + half > bound * (1 + 1e-12):
+        text = f"slippage {models.slippage.ratio:g} and half a spread of {half:g} are above the bound of a market order"
+        text = f"{text} in {product.symbol}, {bound:g} of the last price, so none would be filled"
+        advice = f"Give a slippage of at most {max(bound - half, 0):g}"
+        raise InputError(f"{text}. {advice}", field="slippage", rule="within the bound", value=models.slippage.ratio)
 
 
 class BarModels(NamedTuple):

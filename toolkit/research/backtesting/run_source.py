@@ -10,17 +10,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...coverage import Unproven
+from ...errors import InputError
+from ...numerals import time_text
 from ...products import MICRO
 from ...protocol.enums import OrderType, TimeInForce
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
 from ..analysis import results as tables
-from ..analysis.metrics import Curve
+from ..analysis.measures.curve import Curve
 from ..analysis.results import Results, frame, records_frame
 from ..data.bars import Bars
 from ..market_data import time_index
 from .bar_matching import ADDRESS
 from .broker import SimulatedBroker, fill_of
+from .funding_schedule import Gap
 
 Integers = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -212,6 +216,36 @@ class BacktestSource(RunSource):
 
     def records(self) -> pd.DataFrame:
         return records_frame(self._records)
+
+
+def doubts_of(
+    spans: Mapping[str, Sequence[Unproven]], lacking: Mapping[str, Sequence[Gap]] | None = None, *, refuse: bool = False
+) -> dict[str, Any]:
+    """Return the setting `not_proven` of results: what nothing proves of a run's data, by symbol. Empty for nothing.
+
+    Parameters
+    ----------
+    spans : mapping of str to sequence of Unproven
+        Spans of bars by symbol.
+    lacking : mapping of str to sequence of Gap, optional
+        Settlements without a rate, by symbol (default: none).
+    refuse : bool, optional
+        Whether such data is an error (default: False).
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    found = dict[str, list[list[Any]]]()
+    for symbol, doubts in spans.items():
+        if every := [*doubts, *(("funding", *gap) for gap in (lacking or {}).get(symbol, ()))]:
+            found[symbol] = [[what, time_text(start), time_text(end), count] for what, start, end, count in every]
+    if found and refuse:
+        symbol, ((what, start, end, count), *_) = next(iter(found.items()))
+        text = f"{symbol}: {tables.doubted(what, count)} from {start} to {end}, and unproven='refuse' was given"
+        raise InputError(f"{text}. Load what is missing, cut the data, or pass unproven='mark'", field="unproven")
+    return {"not_proven": found} if found else {}
 
 
 def build_results(

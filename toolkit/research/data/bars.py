@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
+from ...coverage import Unproven, of_attrs, unproven
 from ...errors import InputError
 from ...interchange import to_pandas
 from ...numerals import milliseconds
 from ...venue.simulation.replay import ReplayBar
 from .event_array import refuse_inverse
 from .recording import Recording
+from .tables.shapes import NAMES, PRICES, flat, is_numbered, plain_name, time_column, times_ms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-PRICES = ("open", "high", "low", "close")
-TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +49,8 @@ class Bars:
         Last price of each bar, USDC.
     volume : array of float64
         Traded quantity of each bar, base units, 0 if it is not known.
+    unproven : sequence of Unproven, optional
+        Spans of which the source did not prove that their bars are complete (default: none is known).
     """
 
     symbol: str
@@ -61,6 +61,7 @@ class Bars:
     low: NDArray[np.float64]
     close: NDArray[np.float64]
     volume: NDArray[np.float64]
+    unproven: Sequence[Unproven] = ()
     closed: NDArray[np.int64] = field(init=False)
     """When each bar is complete, Unix ms."""
 
@@ -177,8 +178,10 @@ def _parts(data: object, symbol: str | None) -> dict[str, pd.DataFrame]:
     if isinstance(data, Mapping):
         return {str(name): _frame_of(part) for name, part in data.items()}
     data = _frame_of(data)
-    if "symbol" in data.index.names:
-        data = data.reset_index("symbol")
+    if "symbol" in data.index.names or data.columns.nlevels == 2:
+        data = flat(data)
+    if "close" not in {str(name).lower() for name in data.columns}:  # o, h, l and c, or 1. open
+        data = _with_usual_names(data)
     names = [str(name).lower() for name in data.columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if data.columns.nlevels > 1 or repeated is not None:
@@ -196,6 +199,15 @@ def _parts(data: object, symbol: str | None) -> dict[str, pd.DataFrame]:
     return {symbol or "ASSET": data}
 
 
+def _with_usual_names(data: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose four prices have names that are known by these names, any other one unchanged."""
+    plain = {plain_name(name): name for name in reversed(list(data.columns))}
+    found = {ours: next((plain[name] for name in NAMES[ours].split() if name in plain), None) for ours in PRICES}
+    if None in found.values():
+        return data
+    return data.rename(columns={theirs: ours for ours, theirs in found.items()})
+
+
 def _frame_of(data: object) -> pd.DataFrame:
     """Return bars in any shape as a frame. Raises InputError for what is no table."""
     if isinstance(data, Bars):
@@ -209,17 +221,6 @@ def _frame_of(data: object) -> pd.DataFrame:
     return data
 
 
-def time_column(names: Mapping[str, Any]) -> Any:
-    """Return the column that holds the times, None if there is none.
-
-    Parameters
-    ----------
-    names : mapping of str to object
-        Name of each column by its name in lower case.
-    """
-    return next((names[name] for name in TIME_COLUMNS if name in names), None)
-
-
 def by_time(data: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with its column of times as the index, if it has one.
 
@@ -228,19 +229,27 @@ def by_time(data: pd.DataFrame) -> pd.DataFrame:
     data : DataFrame
         Frame of any columns.
     """
-    column = time_column({str(name).lower(): name for name in data.columns})
-    return data if column is None else data.set_index(column)
+    column = time_column(data)
+    if column is None:
+        return data
+    index = pd.to_datetime(times_ms("data", data[column], data.attrs), unit="ms", utc=True)
+    made: pd.DataFrame = data.drop(columns=column).set_axis(index.rename("time"), axis=0)
+    return made
 
 
 def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
     names = {str(name).lower(): name for name in data.columns}
     if "close" not in names or len(names) < len(data.columns):
         raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
-    opened = np.ascontiguousarray(row_times(symbol, data, names), dtype="int64")
+    opened = np.ascontiguousarray(row_times(symbol, data), dtype="int64")
     wrong = np.flatnonzero(opened[1:] <= opened[:-1])
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
-        text = f"{symbol}: the time {at} is not after the previous one. Sort the bars and drop duplicates"
+        column = time_column(data)
+        ordered = "frame.sort_index()" if column is None else f"frame.sort_values({column!r})"
+        again = "~frame.index.duplicated()" if column is None else f"~frame[{column!r}].duplicated()"
+        only = "" if len(np.unique(opened)) == len(opened) else f".loc[lambda frame: {again}]"
+        text = f"{symbol}: the time {at} is not after the previous one. Pass {ordered}{only}"
         raise InputError(text, field="data", rule="increasing times", value=str(at))
     if len(opened) == 0:
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
@@ -256,7 +265,9 @@ def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | No
         volume = np.where(np.isnan(given := _numbers(symbol, data, names, "volume")), 0.0, given)
     _check_prices(symbol, opened, columns)
     _refuse(symbol, opened, ~((volume >= 0) & (volume < np.inf)), "volume", volume, "a number that is not negative")
-    return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=volume)
+    length, known = _interval(symbol, opened, interval), of_attrs(data.attrs)
+    doubts = unproven(known, opened, length) if known else ()
+    return Bars(symbol, length, opened, **columns, volume=volume, unproven=doubts)
 
 
 def _numbers(symbol: str, data: pd.DataFrame, names: Mapping[str, Any], name: str) -> NDArray[np.float64]:
@@ -267,7 +278,7 @@ def _numbers(symbol: str, data: pd.DataFrame, names: Mapping[str, Any], name: st
         raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
 
-def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray[np.int64]:
+def row_times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
     """Return the time of each row in Unix ms: of its time column, else of its index.
 
     Parameters
@@ -276,46 +287,18 @@ def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDAr
         Product symbol, for the error.
     data : DataFrame
         Frame with the rows.
-    names : mapping of str to object
-        Name of each column by its name in lower case.
 
     Raises
     ------
     InputError
         If there are no times.
     """
-    column = time_column(names)
+    column = time_column(data)
     times: Any = data[column] if column is not None else data.index
-    if pd.api.types.is_numeric_dtype(times.dtype):
-        if column is None:
-            text = f"{symbol}: the index has no times. Use a DatetimeIndex or a column 'time'"
-            raise InputError(text, field="data", rule="times")
-        return _epochs(symbol, times)
-    # The numbers of an index are those of UTC already; asking pandas to convert it takes longer than all the rest.
-    stamps = times if isinstance(times, pd.DatetimeIndex) else pd.DatetimeIndex(pd.to_datetime(times, utc=True))
-    _refuse_missing(symbol, stamps.hasnans)
-    return np.asarray(stamps.as_unit("ms").asi8)
-
-
-def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
-    """Return numbers of s, ms, µs or ns since 1970 as ms. Between 1973 and 5138 their sizes don't overlap."""
-    if times.dtype.kind not in "iu":
-        times = pd.array(times, dtype="Float64")
-        _refuse_missing(symbol, bool(pd.isna(times).any()))
-        times = times.to_numpy(dtype="float64")
-    numbers: NDArray[Any] = np.asarray(times)
-    largest = int(numbers.max()) if len(numbers) else 0
-    # Seconds may have decimals and are multiplied as floats. The finer units are whole numbers, in which floats lose
-    # digits.
-    if largest < 10**11:
-        return np.asarray(np.rint(numbers * 1000), dtype=np.int64)
-    scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
-    return np.asarray(np.floor_divide(numbers, scale), dtype=np.int64)
-
-
-def _refuse_missing(symbol: str, missing: bool) -> None:
-    if missing:
-        raise InputError(f"{symbol}: a time is missing. Drop its row", field="data", rule="times")
+    if column is None and is_numbered(times):
+        text = f"{symbol}: the index has no times. Use a DatetimeIndex or a column 'time'"
+        raise InputError(text, field="data", rule="times")
+    return times_ms(symbol, times, data.attrs)
 
 
 def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:

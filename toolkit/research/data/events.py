@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...extras import need
 from ...numerals import moment_ns
 from ...stored.seals import FileKind
-from ...stored.tables import read_table, write_table
+from ...stored.tables import open_table, write_table
 from .event_array import EventArray, Kind, bars_of_trades, from_columns
 
 if TYPE_CHECKING:
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 
 METADATA = b"toolkit.events"
 """Key of the description in a Parquet file's metadata."""
+COLUMNS = ("exchange_time", "local_time", "kind", "price", "quantity")
+"""Columns by which a table of events is known."""
 DESCRIPTION = ("symbol", "exchange", "source", "notes")
 ROW_GROUP = 100_000
+PIECE = 50_000
+"""Events that a run reads at a time. A market of them takes about 2 kB each while it is made."""
 FORMAT = 1
 """Number of the format. A file without a header is read as one of another program."""
 _KIND = FileKind("events", FORMAT, "load the source again and save it")
@@ -119,7 +123,7 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> len(events.between("2026-01-01 00:01", "2026-01-01 00:02"))
         87
         """
@@ -145,7 +149,7 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> events.counts()
         {'depth': 137, 'trade': 22, 'clear': 1, 'snapshot': 36, 'mark': 3, 'index': 3}
         """
@@ -173,7 +177,7 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> events.frame()[["kind", "price"]].tail(2).values.tolist()
         [['mark', 62653.3], ['index', 62614.5]]
         """
@@ -202,7 +206,7 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> events.arrow().column_names[:4]
         ['exchange_time', 'local_time', 'kind', 'side']
         """
@@ -242,9 +246,9 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> events.save("events.parquet")
-        >>> len(data.load("events.parquet", format="parquet")) == len(events)
+        >>> len(data.load("events.parquet", format="parquet", progress=False)) == len(events)
         True
         """
         write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
@@ -297,7 +301,7 @@ class Events(EventArray):
         >>> _ = session.venue.advance("2m")
         >>> recorder.close()
         >>> kept = research.Recording("recorded")
-        >>> events = data.load("recorded", format="recording")
+        >>> events = data.load("recorded", format="recording", progress=False)
         >>> events.bars("1m")[["open", "close"]].values.tolist()
         [[62595.1, 62611.9], [62577.7, 62655.6]]
         """
@@ -355,7 +359,7 @@ def holds_events(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        return {"exchange_time", "local_time", "kind", "price", "quantity"} <= set(pq.read_schema(path).names)
+        return set(COLUMNS) <= set(pq.read_schema(path).names)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: expected a Parquet file: {error}", field="path", value=str(path)) from None
 
@@ -377,17 +381,70 @@ def read_events(path: Path) -> Events:
     """
     import pyarrow as pa
 
-    unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, OSError, ValueError, TypeError, KeyError)
+    return events_of_table(path, pa.concat_tables(batches_of(path)))
+
+
+def batches_of(path: Path) -> Iterator[pa.Table]:
+    """Yield the rows of a Parquet or Feather file, at most `PIECE` in a table.
+
+    Parameters
+    ----------
+    path : Path
+        File of any columns.
+
+    Raises
+    ------
+    StoredFileError
+        For a damaged file of `Events.save`.
+    InputError
+        For a file of another kind.
+    """
+    need("pyarrow")
+    import pyarrow as pa
+
     try:
-        return _events(path, read_table(path, _KIND, unsealed=True)[0])
+        if path.suffix == ".feather":
+            with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
+                for number in range(file.num_record_batches):
+                    yield pa.Table.from_batches([file.get_batch(number)])
+        else:
+            with open_table(path, _KIND) as file:
+                if not file.metadata.num_rows:  # and so no batch
+                    yield file.schema_arrow.empty_table()
+                for batch in file.iter_batches(PIECE, use_threads=False):
+                    yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: expected a Parquet or Feather file: {error}", field="path") from None
+
+
+def events_of_table(path: Path, table: pa.Table) -> Events:
+    """Return the events of a table of the columns of `Events.arrow`.
+
+    Parameters
+    ----------
+    path : Path
+        File that it is from, for the error.
+    table : Table
+        Table of pyarrow.
+
+    Raises
+    ------
+    InputError
+        For kinds and sides that are not known, and for missing values.
+    """
+    import pyarrow as pa
+
+    unreadable = (pa.ArrowException, msgspec.MsgspecError, ArithmeticError, ValueError, TypeError, KeyError)
+    try:
+        return _events_of(path, table)
     except InputError:
         raise
     except unreadable as error:
-        text = f"{path}: expected a Parquet file of events, as Events.save writes it: {error}"
+        text = f"{path}: expected a table of events, as Events.save writes it: {error}"
         raise InputError(text, field="path", value=str(path)) from None
 
 
-def _events(path: Path, table: pa.Table) -> Events:
+def _events_of(path: Path, table: pa.Table) -> Events:
     import pyarrow as pa
 
     about = msgspec.json.decode((table.schema.metadata or {}).get(METADATA, b"{}"))

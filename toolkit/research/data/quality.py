@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...coverage import of_attrs, within
 from ...errors import InputError
 from ...interchange import to_pandas
 from ...numerals import span_ns
 from .event_array import BOOK_KINDS, Kind
 from .events import Events
+from .formats.candle_files import read_frame
+from .formats.text_files import TextFile
 from .order_books import BookUpdates, feed_times, has_single_orders, with_levels
 
 COLUMNS = {
@@ -106,12 +110,18 @@ def check(data: object, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     - "value": an impossible price or quantity
     - "note": what the reader left out
 
-    Candles have only "gap", "repeat", "backwards" and "value". Nothing is repaired.
+    Candles have only "gap", "repeat", "backwards", "value" and "note". With `attrs["coverage"]` they also have:
+
+    - "quiet": a gap in which nothing was traded, by proof
+    - "missing": a span before or after the rows that the source did not give
+    - "forming": candles that may still change
+
+    Nothing is repaired.
 
     Parameters
     ----------
     data : Events or DataFrame
-        Events, or candles with a column time, as `load` returns them.
+        Events, or a frame of candles or funding rates that `load` takes.
     silence : str or Timedelta, optional
         Longest time without an event that is no finding (default: "10s").
 
@@ -133,10 +143,13 @@ def check(data: object, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
 
     Examples
     --------
-    >>> data.check(bars.drop(bars.index[5:8]).reset_index())[["problem", "count"]].values.tolist()
+    >>> bars.drop(bars.index[5:8]).to_csv("short.csv")
+    >>> data.check(data.load("short.csv", progress=False))[["problem", "count"]].values.tolist()
     [['gap', 3]]
     """
     data = to_pandas(data)
+    if isinstance(data, pd.DataFrame):
+        (data,) = [data] if _is_loaded(data) else read_frame(TextFile(Path("the frame")), data).values()
     if isinstance(data, pd.DataFrame):
         found = list(_check_candles(data))
     elif isinstance(data, Events):
@@ -315,13 +328,19 @@ def _span(array: NDArray[Any]) -> tuple[int, int]:
     return int(array["local_ns"][0]), int(array["local_ns"][-1])
 
 
+def _is_loaded(data: pd.DataFrame) -> bool:
+    return "time" in data and pd.api.types.is_datetime64_any_dtype(data["time"].dtype)
+
+
 def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
-    if "time" not in data:
-        raise InputError("a frame of candles needs a column time, as data.load makes it", field="data", rule="columns")
+    known = of_attrs(data.attrs)
+    by_proof = known.get("quiet_spans", known["proven"]) if known else []
+    silent = [(start.value, end.value) for start, end in by_proof]
     for note in data.attrs.get("notes", ()):
         yield DataProblem("note", "file", 0, 0, 0, 1, note)
     every = np.asarray(data["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
     names = data["symbol"].astype("str").to_numpy() if "symbol" in data else np.full(len(data), "candles")
+    usual = math.inf
     for name in map(str, pd.unique(names)):
         rows = np.flatnonzero(names == name)
         times = every[rows]
@@ -329,11 +348,16 @@ def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
         forward = -steps if len(steps) and steps.max() < 0 else steps  # some archives begin with the newest row
         lengths, counts = np.unique(np.diff(np.unique(times)), return_counts=True)
         usual = int(lengths[np.argmax(counts)]) if len(lengths) else math.inf
-        for place in np.flatnonzero(forward > usual * 1.5).tolist():
+        places = np.flatnonzero(forward > usual * 1.5)
+        edges = np.sort([times[places], times[places + 1]], axis=0)
+        # What was dropped from a frame since it was read is not quiet.
+        proven = within(silent, edges[0] + (usual if len(places) else 0), edges[1]).tolist()
+        for place, quiet in zip(places.tolist(), proven, strict=True):
             missing = round(forward[place] / usual) - 1
+            what = "had no trades, which the source proved" if quiet else "are missing"
+            text = f"{missing} intervals of {pd.Timedelta(usual)} {what}"
             span = int(times[place]), int(times[place + 1])
-            text = f"{missing} intervals of {pd.Timedelta(usual)} are missing"
-            yield DataProblem("gap", name, int(rows[place + 1]), *span, missing, text)
+            yield DataProblem("quiet" if quiet else "gap", name, int(rows[place + 1]), *span, missing, text)
         found = [
             ("repeat", _repeats(times), "a time that was there before"),
             ("backwards", np.append(False, steps < 0)[: len(rows)], "a time before that of the row before"),
@@ -341,6 +365,21 @@ def _check_candles(data: pd.DataFrame) -> Iterator[DataProblem]:
         ]
         for problem, wrong, text in found:
             yield from _runs(Wrong(problem, name, rows[wrong], text), every)
+    if known:
+        yield from _unproven(known, every, usual)
+
+
+def _unproven(known: Mapping[str, Any], every: NDArray[np.int64], usual: float) -> Iterator[DataProblem]:
+    """Yield what the source of a frame did not give, and what may still change."""
+    for start, end in known["missing"]:
+        if len(every) and every.min() < start.value < every.max():
+            continue  # it is a gap between two rows
+        row, text = int(np.searchsorted(every, start.value)), "the source did not give these rows"
+        count = round((end - start).value / usual) if np.isfinite(usual) else 1
+        yield DataProblem("missing", "candles", row, start.value, end.value, count, text)
+    if known["forming"] and len(every):
+        row, text = len(every) - known["forming"], "the interval had not ended when the rows were read"
+        yield DataProblem("forming", "candles", row, int(every[row]), int(every[-1]), known["forming"], text)
 
 
 def _candle_values(part: pd.DataFrame) -> Iterator[tuple[NDArray[np.bool_], str]]:

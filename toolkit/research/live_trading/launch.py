@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
 from ...connecting import venue_in_process
-from ...errors import InputError, WalletError
+from ...errors import InputError
 from ...guards import no_keys
 from ...limits import Limits
 from ...numerals import Span
+from ..analysis.history import History
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..backtesting.events.event_run import events_by_symbol
+from ..data.bars import Bars, read_bars
 from ..data.event_array import MS
 from ..data.events import Events, merge
+from ..data.replaying import replay as replay_bars
+from ..running.voice import Notify
 from ..strategy import StrategyLike, as_strategy
+from .agent_approval import AgentEnds, check_agent, check_until
 from .run_journal import RunJournal
-from .run_state import utc
+from .run_state import ByHand
 from .runner import Runner
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 @repeatable
 def paper(
     strategy: StrategyLike,
-    symbols: Sequence[str] | None = None,
+    symbols: Sequence[str] | History | Session | None = None,
     *,
     interval: str | pd.Timedelta = "1m",
     duration: str | pd.Timedelta | None = None,
@@ -51,12 +56,14 @@ def paper(
     ----------
     strategy : Strategy, class, callable or mapping
         A Strategy, a function `on_bar(ctx, bar)`, or callbacks by name, as in `backtest`.
-    symbols : sequence of str, optional
-        Products it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC).
+    symbols : sequence of str, History or Session, optional
+        Products it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC). A session stands for
+        `session`. The candles of a History become the index of the venue's market, see `replay`. Its funding rates and
+        products are not taken: the venue settles the premium of its own market, and trades the products that it lists.
     interval : str or Timedelta, optional
-        Length of its bars (default: "1m").
+        Length of its bars (default: "1m", or that of the candles of a History).
     duration : str or Timedelta, optional
-        Length of the run, such as "8h" (default: "1h", or that of `replay`).
+        Length of the run, such as "8h" (default: "1h", or that of `replay` or of a History).
     clock : {"manual", "real"}, optional
         "manual" runs immediately and deterministically, "real" in real time (default: "manual").
     step : str or Timedelta, optional
@@ -91,13 +98,26 @@ def paper(
     >>> run = research.paper(Cross, ["BTCUSDC"], duration="30m")
     Cross ended (the time is over). Still open: LONG 0.1 BTCUSDC
     """
-    from ...plain_session import session_on
+    from ...plain_session import Session, session_on
     from ...venue.local import LocalVenue
 
+    candles: dict[str, Bars] = {}
+    if isinstance(symbols, History):
+        candles = read_bars(symbols)
+        if interval == "1m":
+            interval = pd.Timedelta(next(iter(candles.values())).interval, unit="ms")
+        if replay is not None:
+            raise InputError("give replay or a History, not both: each is the market", field="replay")
+        symbols = list(symbols)
+    elif isinstance(symbols, Session):
+        session, symbols = symbols, None
     given = events_by_symbol(replay) or {}
     recorded = {name: part if isinstance(part, Events) else merge(part) for name, part in given.items()}
     if recorded and session is not None:
         raise InputError("give replay or session, not both: LocalVenue(replay=…) makes such a session", field="replay")
+    if duration is None and candles:
+        edges = [(int(bars.opened[0]), int(bars.closed[-1])) for bars in candles.values()]
+        duration = pd.Timedelta(max(last for _, last in edges) - min(first for first, _ in edges), unit="ms")
     if duration is None and recorded:
         times = [events.array["exchange_ns"] for events in recorded.values()]
         length = max(int(each.max()) for each in times) // MS - min(int(each.min()) for each in times) // MS
@@ -112,9 +132,15 @@ def paper(
         if venue_in_process(chosen) is None:
             text = "paper() needs a session of the local venue in this process"
             raise InputError(text, field="session", rule="local")
-        limits = limits or Limits()
+        limits = limits or Limits(max_orders_per_minute=None, max_stale=None)
         runner = Runner(chosen, strategy, symbols, interval, limits, mode="paper", step=step, warm_up=warm_up)
-        return runner.run(duration or "1h", close_at_end=close_at_end)
+        if not candles:
+            return runner.run(duration or "1h", close_at_end=close_at_end)
+        going = replay_bars(chosen, candles)
+        try:
+            return runner.run(duration, close_at_end=close_at_end)
+        finally:
+            going.stop()  # a session of the user's has its own market again
 
 
 @no_keys
@@ -134,11 +160,17 @@ def live(
     run: str | None = None,
     adopt: bool = True,
     max_bar_age: str | pd.Timedelta | None = None,
+    by_hand: ByHand = "pause",
+    agent_ends: AgentEnds = "refuse",
+    name: str | None = None,
+    notify: Notify | str | None = None,
 ) -> Results | Runner:
     """Run a strategy on the environment of a session until its time is over, or a limit or you stop it.
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
-    ends it like that and returns the Results. An error of the strategy ends it like that and is raised.
+    ends it like that and returns the Results. SIGTERM and SIGHUP end it like that, and then the program. A second
+    signal does not interrupt the end, the fourth one does. An error of the strategy ends it like that and is raised.
+    A run in the background ends with its session and with the program.
 
     Parameters
     ----------
@@ -165,15 +197,30 @@ def live(
     background : bool, optional
         True returns a Runner immediately: `kill()` stops it, `results()` returns its Results (default: False).
     run : str, optional
-        Name of the run on its account, such as "grid-btc" (default: none). It can run only once at a time. After a
-        crash it continues: it settles what it sent, delivers missed fills, and prints a table before its first order.
-        It leaves positions and orders of others on the account alone.
+        Name of the run on its account, such as "grid-btc" (default: none). It can run only once at a time. It pauses
+        when it sees an order of its name that it did not send, as of a copy on another machine. After a crash it
+        continues: it settles what it sent, delivers missed fills, and prints a table before its first order.
+        It leaves positions and orders of others on the account alone. It pauses while the venue does not answer, where
+        a run without a name ends after `limits.max_stale`. `toolkit runs` shows and stops it.
     adopt : bool, optional
         True keeps the open orders of a continued run (`ctx.orders()`), False cancels those that may open (default:
         True).
     max_bar_age : str or Timedelta, optional
         Time after the close of a bar in which `on_bar` may send orders (default: the longer of interval and poll, plus
         3 s). Later orders are refused, as after a sleep of the computer.
+    by_hand : {"pause", "adopt", "continue", "end"}, optional
+        What a run with a name does when the account holds less of a product than the run, because you closed some of it
+        yourself: open nothing until it is there again, take it as closed, go on as if nothing had happened, or end
+        (default: "pause").
+    agent_ends : {"refuse", "warn"}, optional
+        What happens when the agent's approval ends before the duration does: the run is refused, or it begins with a
+        warning (default: "refuse"). A run without a duration begins with a warning, and each run warns a day before.
+    name : str, optional
+        The same as `run`.
+    notify : callable or str, optional
+        Whom to tell of its start, fills, pauses, limits and end (default: nobody). It is a function of a text, or an
+        address. http:// and https:// are sent JSON with `text`. Other addresses are those of Apprise, such as
+        "ntfy://topic". One that fails does no harm to the run.
 
     Returns
     -------
@@ -183,7 +230,7 @@ def live(
     Raises
     ------
     WalletError
-        Before the first bar, when the session's agent may not trade for its account.
+        Before the first bar, when the session's agent may not trade for its account, or not until the end.
     ToolkitError
         While a run of this name is running.
 
@@ -192,38 +239,64 @@ def live(
     >>> research.live(Cross, session, ["BTCUSDC"], limits=toolkit.Limits(max_notional=10_000), duration="10m")
     Results('Cross', 2026-01-01 00:00 to 2026-01-01 00:10, 10,000.00 → 10,000.00 USDC (+0.00%), 0 fills)
     """
-    # Before the first bar: a missing approval must not come to light with the first order, perhaps hours later.
-    if not dry_run:
-        check_agent(session)
-    # Opening it takes the lock, so a second run of this name fails here, before it subscribes to anything.
-    journal = None if run is None else RunJournal(session, run)
-    options: dict[str, Any] = {"poll": poll, "warm_up": warm_up, "dry_run": dry_run, "max_bar_age": max_bar_age}
-    runner = Runner(session, strategy, symbols, interval, limits, journal=journal, adopt=adopt, **options)
+    for field, given, choice in (("by_hand", by_hand, ByHand), ("agent_ends", agent_ends, AgentEnds)):
+        if given not in (known := get_args(choice)):
+            text = f"{field} is {given!r}. Use one of {', '.join(known)}"
+            raise InputError(text, field=field, rule="a choice", value=given)
+    if run is not None and name is not None and run != name:
+        raise InputError(f"run is {run!r} and name {name!r}: they are the same, so give one", field="name", value=name)
+    settings: dict[str, Any] = {"interval": interval, "poll": poll, "warm_up": warm_up, "max_bar_age": max_bar_age}
+    settings |= {"dry_run": dry_run, "adopt": adopt, "by_hand": by_hand, "agent_ends": agent_ends, "notify": notify}
+    runner = runner_of(strategy, session, symbols, limits, duration, name=run or name, **settings)
     if not background:
         return runner.run(duration, close_at_end=close_at_end)
     runner.start(duration, close_at_end=close_at_end)
     return runner
 
 
-def check_agent(session: Session) -> None:
-    """Raise WalletError unless the venue lists the session's agent as active for its account, now.
+def runner_of(
+    strategy: StrategyLike,
+    session: Session,
+    symbols: Sequence[str] | None,
+    limits: Limits,
+    duration: str | pd.Timedelta | None,
+    *,
+    name: str | None,
+    dry_run: bool = False,
+    agent_ends: AgentEnds = "refuse",
+    interval: str | pd.Timedelta = "1m",
+    **settings: Any,
+) -> Runner:
+    """Return a run on a session that has not begun. See `live`.
 
     Parameters
     ----------
+    strategy : Strategy, class, callable or mapping
+        Strategy of the run.
     session : Session
-        Session of the account.
+        Session whose agent may trade.
+    symbols : sequence of str or None
+        Products it trades, None for those of the strategy.
+    limits : Limits
+        Limits of the run.
+    duration : str, Timedelta or None
+        Length of the run, None until it is stopped.
+    name : str or None
+        Name of the run.
+    dry_run : bool, optional
+        True sends no orders (default: False).
+    agent_ends : {"refuse", "warn"}, optional
+        What happens when the agent's approval ends before the duration does (default: "refuse").
+    interval : str or Timedelta, optional
+        Length of its bars (default: "1m").
+    **settings : object
+        Further settings of `Runner`.
     """
-    agent = session.wallet.agent if session.wallet is not None else None
-    if agent is None:
-        raise WalletError("a live run needs a session with an agent key, which signs its orders. Or use dry_run=True")
-    approvals = session.info.agents(account=agent, role="AGENT")
-    # Addresses are the same in any case of their letters.
-    own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
-    now = utc(session.clock.now_ms())
-    active = (own["status"] == "ACTIVE") & (own["expires_at"].isna() | (own["expires_at"] > now))
-    if not active.any():
-        was = "is not approved" if own.empty else f"is no longer approved (until {own['expires_at'].max()})"
-        raise WalletError(
-            f"agent {agent} {was} by account {session.account}. Approve it with "
-            "session.exchange.approve_agent(validity_seconds=7 * 86400), in a session with the master key"
-        )
+    # Before the first bar: a missing approval must not come to light with the first order, perhaps hours later.
+    until = None if dry_run else check_agent(session)
+    if until is not None:
+        check_until(session, until, duration, agent_ends)
+    # Opening it takes the lock, so a second run of this name fails here, before it subscribes to anything.
+    journal = None if name is None else RunJournal(session, name)
+    settings |= {"dry_run": dry_run, "agent_until": until, "journal": journal}
+    return Runner(session, strategy, symbols, interval, limits, **settings)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import random
 import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...client.account.account_book import RANDOM_BITS, first_id_of, run_of
 from ...client.io.nonce_sources import data_directory
 from ...client.reads.reading import whole
 from ...connecting import venue_in_process
@@ -24,19 +25,20 @@ from ...stored.databases import hold
 from ...stored.lines import LineFile
 from ...stored.seals import FileKind
 from ..account_data import OrderHandle
+from ..client_orders import order_of
 from ..context import Kept
+from ..running.run_status import IN_PROCESS, RunFiles, number_of
 
 if TYPE_CHECKING:
     from ...plain_session import Session
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format of a run's journal."""
-SCHEMA = "ccbe7494d133c531"
+SCHEMA = "19d10a762f1d7d4a"
 """Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and start a new run")
-_COUNTED = 30
-"""Bits of a client id that count orders. The 22 above stand for the run. Ids made of a nonce stay below bit 52."""
-_EPOCH_S = 1_700_000_000
+Sample = tuple[float, float, dict[str, int], dict[str, float]]
+"""Equity and balance of the wallet (USDC), positions (steps) and prices (USDC) by symbol."""
 _folders: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """Folders of the venues in this process. Nothing of them outlives it."""
 
@@ -56,6 +58,8 @@ class OwnFill(msgspec.Struct, frozen=True):
         BUY or SELL, in hedge mode also BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE.
     steps : int
         Filled quantity, steps.
+    order : int
+        The venue's id of its order, 0 for a forced fill, and in lines of before it was kept (default: 0).
     """
 
     id: str
@@ -63,6 +67,7 @@ class OwnFill(msgspec.Struct, frozen=True):
     symbol: str
     side: str
     steps: int
+    order: int = 0
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -88,6 +93,8 @@ class Line(msgspec.Struct, omit_defaults=True):
         Id of a fill that the strategy has handled (default: "").
     kept : Kept or None
         Part of the context that is kept.
+    sample : Sample or None
+        A point of the equity curve.
     """
 
     time: int
@@ -99,6 +106,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     fill: OwnFill | None = None
     taken: str = ""
     kept: Kept | None = None
+    sample: Sample | None = None
 
 
 class RunName:
@@ -123,6 +131,8 @@ class RunName:
         File that is locked while the run is running.
     lease : Path
         File whose time is when the run last renewed its lease.
+    files : RunFiles
+        Files by which other programs see it.
     first_id : int
         First client id of the run.
     """
@@ -135,16 +145,16 @@ class RunName:
         self.identity = f"{label} {account} {name}"
         # A local venue ends with its process, and so must what its runs keep. Its folder is deleted with it.
         if venue is not None and venue not in _folders:
-            _folders[venue] = tempfile.mkdtemp(prefix="toolkit-run-")
+            _folders[venue] = _folder_in_process()
             weakref.finalize(venue, shutil.rmtree, _folders[venue], ignore_errors=True)
         folder = data_directory() / "runs" if venue is None else Path(_folders[venue])
         path = folder / re.sub(r"[^A-Za-z0-9.-]", "-", f"{label}-{account}") / name
         self.journal, self.lock, self.lease = (path.with_name(f"{name}.{end}") for end in ("jsonl", "lock", "lease"))
+        self.files = RunFiles(self.journal)
         self._session = session
-        # 22 bits of the run's identity and 30 bits of a counter: a fill shows by its client id alone which run it is
-        # of.
-        run = int.from_bytes(hashlib.sha256(self.identity.encode()).digest()[:4]) >> 10
-        self.first_id = (1 << 52) + (run << _COUNTED)
+        # A fill shows by its client id alone which run it is of, and the journal whether this copy of the run sent it.
+        self._number = number_of(self.identity)
+        self.first_id = first_id_of(self._number)
 
     def owns(self, client_id: int | float | None) -> bool:
         """Return whether a client id is one of this run's.
@@ -154,9 +164,11 @@ class RunName:
         client_id : int or float
             Client id, NaN for none.
         """
-        return bool(client_id == client_id) and int(client_id or 0) >> _COUNTED == self.first_id >> _COUNTED
+        return run_of(client_id) == self._number
 
-    def cancel(self, symbol: str | None = None, *, exits: bool = True) -> int:
+    def cancel(
+        self, symbol: str | None = None, *, exits: bool = True, owns: Callable[[Any], bool] | None = None
+    ) -> int:
         """Cancel its open orders, and return how many there were.
 
         Parameters
@@ -165,9 +177,11 @@ class RunName:
             Product whose orders are cancelled (default: all).
         exits : bool, optional
             False leaves orders that only reduce a position (default: True).
+        owns : callable, optional
+            Function of a client id that says which orders are meant (default: all that have the run's name).
         """
         table, cancelled = self._session.orders(symbol, open=True, progress=False), 0
-        own = table[table["client_order_id"].map(self.owns).astype(bool)]
+        own = table[table["client_order_id"].map(owns or self.owns).astype(bool)]
         if not exits:
             # Exits protect positions. Without them a run that died would leave its positions unguarded.
             own = own[(own["reduce_only"] == "NONE") & ~own["side"].str.endswith("_CLOSE_HEDGE")]
@@ -205,6 +219,10 @@ class RunJournal:
         Part of the context that is kept.
     sent_ms : list of int
         When orders were sent, Unix ms.
+    samples : list of tuple
+        (Unix ms, *Sample) of its earlier starts.
+    sent : set of int
+        Client ids of all orders that this copy of the run has sent, or was about to send.
     """
 
     def __init__(self, session: Session, name: str) -> None:
@@ -219,8 +237,9 @@ class RunJournal:
         self.fills: dict[str, OwnFill] = {}
         self.kept = Kept()
         self.sent_ms: list[int] = []
+        self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self._open_fill = ""
-        self._last = run.first_id
+        self.sent: set[int] = set()
         self._file = LineFile(run.journal, _KIND, run.identity)
         for line in self._file.lines:
             self._fold(msgspec.convert(line, Line, strict=False))
@@ -234,7 +253,8 @@ class RunJournal:
         if line.orders:
             handle = self.handles[line.orders[0].cl_ord_id or 0] = OrderHandle(order_of(line.orders))
             # The line was written before the request. Whether it was sent is not known.
-            handle.state, self._last = "UNKNOWN", line.orders[-1].cl_ord_id or 0
+            handle.state = "UNKNOWN"
+            self.sent.update(leg.cl_ord_id or 0 for leg in line.orders)
             self.sent_ms.append(line.time)
         for number, filled in line.ended.items():
             handle = self.handles[number]
@@ -246,6 +266,8 @@ class RunJournal:
         if line.fill is not None:
             self.fills[line.fill.id], self._open_fill = line.fill, line.fill.id
         self.kept = line.kept or self.kept
+        if line.sample is not None:
+            self.samples.append((line.time, *line.sample))
 
     def append(self, time: int, **fields: Any) -> None:
         """Write a line.
@@ -264,7 +286,9 @@ class RunJournal:
         """
         self._file.append(msgspec.to_builtins(Line(time, **fields), str_keys=True))
 
-    def record(self, order: Order | Bracket, now: int) -> Order | Bracket:
+    def record(
+        self, order: Order | Bracket, now: int, random_float: Callable[[], float] = random.random
+    ) -> Order | Bracket:
         """Give an order and its exits client ids of the run, and write them down before they are sent.
 
         Parameters
@@ -273,19 +297,43 @@ class RunJournal:
             Order or bracket.
         now : int
             Current time, Unix ms.
+        random_float : callable, optional
+            Function that returns 0 <= x < 1 (default: `random.random`).
 
         Returns
         -------
         Order or Bracket
             The same with client ids.
         """
-        numbered = []
-        for leg in order.legs:
-            # Not below the seconds of the time, so that no id comes twice where the file was lost.
-            self._last = max(self._last + 1, self.run.first_id + now // 1000 - _EPOCH_S)
-            numbered.append(replace(leg, cl_ord_id=self._last))
+        numbered = [replace(leg, cl_ord_id=self._new_id(random_float)) for leg in order.legs]
         self.append(now, orders=tuple(numbered))
         return order_of(numbered)
+
+    def _new_id(self, random_float: Callable[[], float]) -> int:
+        while (number := self.run.first_id + int(random_float() * (1 << RANDOM_BITS))) in self.sent:
+            pass
+        self.sent.add(number)
+        return number
+
+    def owns(self, client_id: int | float | None) -> bool:
+        """Return whether this copy of the run sent the order with a client id.
+
+        Parameters
+        ----------
+        client_id : int or float
+            Client id, NaN for none.
+        """
+        return bool(client_id == client_id) and int(client_id or 0) in self.sent
+
+    def is_of_another_copy(self, client_id: int | float | None) -> bool:
+        """Return whether an order has the run's name, and this copy did not send it.
+
+        Parameters
+        ----------
+        client_id : int or float
+            Client id, NaN for none.
+        """
+        return self.run.owns(client_id) and not self.owns(client_id)
 
     def keep(self, time: int, kept: Kept) -> None:
         """Write what the context keeps, if it has changed.
@@ -312,13 +360,11 @@ class RunJournal:
             self._lock.close()
 
 
-def order_of(legs: Sequence[Order]) -> Order | Bracket:
-    """Return the order, or the bracket, that has these legs.
-
-    Parameters
-    ----------
-    legs : sequence of Order
-        The order, or the entry and then its exits.
-    """
-    exits = {leg.reduce_only: leg for leg in legs[1:]}
-    return Bracket(legs[0], exits.get("TP_FROM_POSITION"), exits.get("SL_FROM_POSITION")) if exits else legs[0]
+def _folder_in_process() -> str:
+    """Make the folder of the runs at a venue in this process, where `toolkit runs` sees them while they run."""
+    folder = data_directory() / "runs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkdtemp(prefix=IN_PROCESS, dir=folder)
+    except OSError:  # a home that can't be written
+        return tempfile.mkdtemp(prefix="toolkit-run-")

@@ -7,31 +7,51 @@ They query orders and fills only when the feed says that there was a fill.
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import ceil
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ...connecting import venue_in_process
-from ...errors import InputError, LimitReached, RateLimited, ToolkitError, TransportError
+from ...coverage import Unproven, coverage, unproven
+from ...errors import (
+    BadAnswer,
+    InputError,
+    LimitReached,
+    RateLimited,
+    ToolkitError,
+    TransportError,
+    WalletError,
+)
 from ...limits import Limits
 from ...numerals import Span
+from ..analysis.fingerprints import idea_of
 from ..analysis.luck import trials
 from ..analysis.recipes import Recipe
 from ..analysis.results import Results
 from ..backtesting.driver import backtest
+from ..backtesting.run_source import doubts_of
 from ..market_data import Bar, Trade, span_ms
+from ..running import endings
+from ..running.voice import Notify, Voice
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
-from .limits import check_run
+from .agent_approval import RENEW, check_agent
+from .limits import check_run, stale
+from .reconciling import Reconciler
 from .run_journal import RunJournal
-from .run_state import RunState, rows_of, utc
+from .run_results import results_of
+from .run_state import DAY_MS, ByHand, RunState, insist, rows_of, utc
 from .session_context import FeedQueue, SessionContext
+from .telling import Telling
 
 if TYPE_CHECKING:
     from ...plain_session import Session
@@ -43,8 +63,14 @@ QUIET_GRACE_MS = 3_000
 SHORTEST_POLL = 0.05
 """Seconds of this machine's that a poll is apart from the next at least, however fast the venue's time passes."""
 NEVER = float("inf")
+EXIT_CODES = {"END": 0, "STOP": 0, "KILL": 0, "LIMIT": 3, "INTERRUPT": 130}
+"""Kind of a run's end → what `toolkit run` returns. The venue or the owner ended it by any other kind."""
 LOOKBACK = 1_000
 """Bars before the first one that are searched for the last price."""
+
+
+def _day_before(until: pd.Timestamp | None) -> float:
+    return NEVER if until is None else until.timestamp() * 1000 - DAY_MS
 
 
 class Runner:
@@ -79,6 +105,12 @@ class Runner:
     max_bar_age : str or Timedelta, optional
         Time after the close of a bar in which `on_bar` may send orders (default: the longest of interval, step and
         poll, plus 3 s).
+    by_hand : {"pause", "adopt", "continue", "end"}, optional
+        What happens where the account holds less than the run, because of orders that no run placed (default: "pause").
+    agent_until : Timestamp, optional
+        When the approval of the session's agent ends (default: not known).
+    notify : callable or str, optional
+        Whom to tell what happens, see `Teller` (default: nobody).
 
     Attributes
     ----------
@@ -110,6 +142,9 @@ class Runner:
         journal: RunJournal | None = None,
         adopt: bool = True,
         max_bar_age: str | pd.Timedelta | None = None,
+        by_hand: ByHand = "pause",
+        agent_until: pd.Timestamp | None = None,
+        notify: Notify | str | None = None,
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
@@ -129,7 +164,15 @@ class Runner:
         self.error: BaseException | None = None
         self.state = RunState(session, self.symbols, self.interval_ms, mode=mode, dry_run=dry_run, journal=journal)
         self._adopt = adopt
+        self._by_hand = by_hand
+        self._warn_ms = _day_before(agent_until)
         self.notes = self.state.notes
+        self._voice = Voice(self.strategy.name if journal is None else journal.run.files.name, notify)
+        self.state.say, self.state.say_order = self._voice.event, self._voice.order
+        self._ended_by = ""
+        self._unknown = False
+        """Whether a step of the end failed, so that something may be open that it does not know of."""
+        self._telling = Telling(self.state, self.strategy.name, agent_until)
         self._feed = FeedQueue(session, self.state.now)
         self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
         self._on_timer = timer_call(self.strategy, self.ctx)
@@ -137,6 +180,7 @@ class Runner:
         self._venue = venue_in_process(session)
         self._manual_clock = self._venue is not None and not self._venue.host.clock.runs
         self._stop = threading.Event()
+        self._why = "the kill switch was pulled"
         self._close_at_end = False
         self._runs_in: threading.Thread | None = None
         self._ended = threading.Event()
@@ -152,6 +196,30 @@ class Runner:
         self._funding_due_ms = 0
         self._polled_at = monotonic()
 
+    @property
+    def name(self) -> str:
+        """Name of its strategy."""
+        return self.strategy.name
+
+    @property
+    def log_file(self) -> Path | None:
+        """File of its log, where it has a name."""
+        return None if self.state.journal is None else self.state.journal.run.files.log
+
+    @property
+    def exit_code(self) -> int:
+        """What `toolkit run` returns for its end. See there."""
+        if self._ended_by in ("ERROR", ""):
+            return 1
+        if self._unknown:
+            return 5
+        return EXIT_CODES.get(self._ended_by, 4)
+
+    @property
+    def ending(self) -> bool:
+        """Whether it has come to its end, and cancels and closes."""
+        return self.state.ending
+
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
         """Run until the end and return the Results. See `live`.
 
@@ -164,22 +232,28 @@ class Runner:
         """
         self._close_at_end = close_at_end
         self._runs_in = threading.current_thread()
-        # The kill switch of the session stops all runs that it knows, so the run is known before its first order can be
-        # sent.
-        self.session._runs.add(self)
+        # The kill switch ends all runs of the account, so the run is known before its first order can be sent.
+        endings.begin(self)
         try:
             self.session._limits.check_running(f"a run of {self.strategy.name}")
-            return self._run(duration)
+            with endings.front(self):
+                results, told = self._run(duration)
         except BaseException as failure:
             self.error = failure
             raise
         finally:
-            self.session._runs.discard(self)
             self._ended.set()
+            endings.over(self)
+        if told is not None and told.number != signal.SIGINT:
+            endings.pass_on(told.number)  # the program ends, as it would have done without the run
+        return results
 
-    def _run(self, duration: str | pd.Timedelta | None) -> Results:
-        reason, kind = "the time is over", "END"
+    def _run(self, duration: str | pd.Timedelta | None) -> tuple[Results, endings.Told | None]:
+        """Run until the end. Return the Results, and the signal that ended it."""
+        reason, kind, told = "the time is over", "END", None
         try:
+            where = f"{self.session.environment.label}, account {self.session.account}, {', '.join(self.symbols)}"
+            self._voice.event(self.state.now(), "START", "", f"{self.strategy.name} on {where}")
             self._begin()
             until = None if duration is None else self.state.started_ms + span_ms(duration, "duration")
             while not self._stop.is_set():
@@ -193,19 +267,20 @@ class Runner:
                 else:
                     self._tick()
             else:
-                reason, kind = "the kill switch was pulled", "KILL"
+                reason, kind = self._why, "KILL"
         # A limit is a regular end: the Results show what led to it.
         except LimitReached as limit:
             reason, kind = str(limit), "LIMIT"
-        except KeyboardInterrupt:
-            reason, kind = "interrupted", "INTERRUPT"
+        except KeyboardInterrupt as interrupt:
+            told = interrupt if isinstance(interrupt, endings.Told) else None
+            reason, kind = "interrupted" if told is None else f"interrupted by {told}", "INTERRUPT"
         # Even after an error, orders must not stay behind without the strategy that placed them.
         except BaseException as failure:
             failure.add_note(f"in {self.strategy.name} at {utc(self.state.now())}")
             self._end("ERROR", f"{type(failure).__name__}: {failure}")
             raise
         self._results = self._end(kind, reason)
-        return self._results
+        return self._results, told
 
     def start(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> None:
         """Run in its own thread.
@@ -222,7 +297,7 @@ class Runner:
             with suppress(BaseException):  # `results` raises it
                 self.run(duration, close_at_end=close_at_end)
 
-        self.session._runs.add(self)  # before the thread runs, so that `stop_all` finds it from now on
+        endings.begin(self)  # before the thread runs, so that `stop_all` finds it from now on
         self._runs_in = threading.Thread(target=work, name=f"toolkit-{self.strategy.name}", daemon=True)
         self._runs_in.start()
 
@@ -245,12 +320,32 @@ class Runner:
         """
         if close is not None:
             self._close_at_end = close
-        self._stop.set()
-        # The run can't wait for its own end. It ends after the callback that has called this.
-        if self._runs_in in (None, threading.current_thread()):
-            return
-        if not self._ended.wait(timeout):
+        self.request_end()
+        if not self.wait(timeout):
             raise LimitReached(f"the run did not end within {timeout:g} s", limit="timeout")
+
+    def wait(self, timeout: float) -> bool:
+        """Return whether the run ends in time, or is the caller, which can't wait for its own end.
+
+        Parameters
+        ----------
+        timeout : float
+            Longest wait, seconds.
+        """
+        # It ends after the callback that has called this.
+        return self._runs_in in (None, threading.current_thread()) or self._ended.wait(timeout)
+
+    def request_end(self, why: str = "") -> None:
+        """Let the run end, without waiting for it. From now on nothing that its strategy places is sent.
+
+        Parameters
+        ----------
+        why : str, optional
+            What ended it, in words (default: "the kill switch was pulled").
+        """
+        self._why = why or self._why
+        self.state.killed = True
+        self._stop.set()
 
     def results(self) -> Results:
         """Return the Results of a run that has ended.
@@ -282,7 +377,11 @@ class Runner:
         edge_ms = state.started_ms // self.interval_ms * self.interval_ms
         first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
-            before = state.read_candles(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)
+            try:
+                before = insist(partial(state.read_candles, symbol, first_ms - LOOKBACK * self.interval_ms, first_ms))
+            except BadAnswer as failure:
+                state.note("PROBLEM", symbol, f"the last price before the run is not known: {failure}")
+                before = {}
             for values in filter(None, before.values()):
                 self._last_close[symbol] = values[3]
             # A subscription costs messages, so only feeds that the strategy reads are opened.
@@ -301,7 +400,7 @@ class Runner:
             self._resume(state.journal)
         self.strategy.on_start(self.ctx)
         if self.warm_up:
-            self._query_bars(edge_ms)
+            insist(partial(self._query_bars, edge_ms))
             self.ctx.now = state.started_ms
             state.trading = True
         if overrides(self.strategy, "on_timer"):
@@ -314,14 +413,16 @@ class Runner:
         state, begun = self.state, journal.begun
         params = {name: str(value) for name, value in self.strategy.params.items()}
         if begun is None:
+            insist(state.take_account)
             journal.append(state.now(), params=params, equity=state.equity, trials=len(trials))
             return
         # Limits on losses count from the first start, or a crash would grant a new loss each time.
         state.first_equity = begun.equity
         self.ctx._take_up(journal.kept, journal.handles)
-        # Before the orders are read, so that the table shows what was filled while the run was down.
-        held = {symbol: self.ctx.position(symbol) for symbol in self.symbols}
-        state.read_orders()
+        # As the journal has it, so that the table shows what was filled while the run was down.
+        held = {symbol: float(state.taken_up[symbol] * state.products[symbol].step_size) for symbol in self.symbols}
+        insist(state.read_orders)
+        insist(state.take_account)
         books = state.books
         cancelled = [
             placed
@@ -331,7 +432,7 @@ class Runner:
         for placed in cancelled:
             self.ctx.cancel(placed)
         sizes = dict.fromkeys(self.symbols, 0.0)
-        for row in rows_of(self.session.positions(index=None)):
+        for row in insist(lambda: rows_of(self.session.positions(index=None))):
             sizes[row.symbol] = sizes.get(row.symbol, 0.0) + (row.size if row.side == "LONG" else -row.size)
         rows = []
         for symbol in self.symbols:
@@ -408,33 +509,80 @@ class Runner:
                 # ADL only reduces.
                 if fill.type == "LIQUIDATION":
                     self.ctx.end("LIQUIDATION", f"the account was liquidated in {fill.symbol}: {text}")
+            self._voice.fill(fill.time, fill.symbol, f"{fill.side} {fill.quantity:g} at {fill.price:g}")
             self.strategy.on_fill(self.ctx, fill)
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
+        while self.state.new_cancels:
+            self.strategy.on_cancel(self.ctx, self.state.new_cancels.popleft())
         self.ctx._follow_fills()
         self.ctx._keep()
 
     def _poll(self) -> None:
         """Query everything that is new and call the strategy, in the order in which it happened."""
         state = self.state
+        if not self._serve():
+            return
         try:
             self.ctx.now = state.now()
             # Feed, fills, wallet, funding, bars: the strategy decides at a bar with all that happened before it already
             # known.
             self._deliver_feed()
-            self._deliver_fills()
-            state.read_wallet()
+            try:
+                self._deliver_fills()
+                state.read_positions()
+                state.read_wallet()
+                if taken := state.compare(self._by_hand):
+                    self.ctx.end("HAND", taken)
+            # The venue is there, and one of its answers can't be believed: bars go on, and exits pass.
+            except BadAnswer as failure:
+                if not failure.contradicts:
+                    raise
+                state.pause(str(failure))
             if self._funding_due_ms <= state.now():
                 for payment in state.read_funding():
                     self.strategy.on_funding(self.ctx, payment)
                 self._funding_due_ms = state.next_funding()
             # With a clock that is advanced by hand nothing can come late.
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
+            self._watch_agent()
             state.mark_answered()
         # The next poll reads the same again. Only a silence of `max_stale` ends the run.
         except (TransportError, RateLimited) as failure:
             state.note("TRANSPORT", "", str(failure))
-        check_run(self.limits, state)
+        # A run with a name waits for its venue: whoever started it has left it alone.
+        check_run(self.limits if state.journal is None else replace(self.limits, max_stale=None), state)
+        if state.journal is not None and (silent := stale(self.limits, state)):
+            state.pause(silent)
+
+    def _serve(self) -> bool:
+        """Tell other programs how the run is, and do what they ask. Return whether it goes on."""
+        ask = self._telling.asked()
+        if ask is not None and ask.what == "stop":
+            self._close_at_end |= ask.flatten
+            self.request_end("another program asked for it")
+            return False
+        if ask is not None:
+            self._telling.save(self._make_results())
+        self._telling.tell_now_and_then()
+        return True
+
+    def _watch_agent(self) -> None:
+        """Warn a day before the agent's approval ends, unless it was renewed."""
+        now = self.state.now()
+        if now < self._warn_ms:
+            return
+        said = ""
+        try:
+            until = check_agent(self.session)
+            if until is not None and _day_before(until) <= now:
+                said = f"the approval of the run's agent ends {until:%Y-%m-%d %H:%M} UTC. Renew it with {RENEW}"
+        except WalletError as error:
+            said = str(error)
+        self._warn_ms = NEVER if said else _day_before(until)
+        if said:
+            self.state.note("AGENT", "", said)
+            print(f"{utc(now):%Y-%m-%d %H:%M:%S} {said}")
 
     def _deliver_feed(self) -> None:
         self._feed.raise_errors()
@@ -442,6 +590,7 @@ class Runner:
             item = self._feed.items.popleft()
             if isinstance(item, Trade):
                 self.state.prices[item.symbol] = item.price
+                self.ctx._watch(item.symbol, item.price)
                 self.strategy.on_trade(self.ctx, item)
             else:
                 self.strategy.on_book(self.ctx, item)
@@ -458,6 +607,8 @@ class Runner:
                 continue
             listed = self.state.read_candles(symbol, start, end)
             settled = self._settled_ms(listed, end)
+            quiet = [one for one in range(start, min(end, settled), self.interval_ms) if one not in listed]
+            settled = min(settled, self.state.first_hidden_ms(symbol, quiet) or settled)
             for opened in range(start, end, self.interval_ms):
                 values = listed.get(opened)
                 if values:
@@ -527,7 +678,10 @@ class Runner:
     def _end(self, kind: str, reason: str) -> Results:
         """Cancel, close if asked to, print what is still open, and return the results."""
         state = self.state
+        state.ending = True
+        self._ended_by = kind
         state.note(kind, "", reason)
+        self._telling.tell("ENDING", reason)
         # on_stop may trade after a regular end, but not after a limit, an interrupt or an error.
         state.trading = state.trading and kind in ("END", "STOP")
         # Feeds first: their threads must not add to a run that is ending.
@@ -545,6 +699,7 @@ class Runner:
         self._attempt("reading the wallet", state.read_wallet)
         state.sample(state.now())
         self._attempt("asking what is open", self._list_open)
+        self._telling.tell("ENDED", reason, exit_code=self.exit_code, left_open=self.still_open)
         if self.still_open or kind not in ("END", "STOP"):
             open_text = "; ".join(self.still_open) or "nothing is open"
             print(f"{self.strategy.name} ended ({reason}). Still open: {open_text}")
@@ -552,12 +707,31 @@ class Runner:
         if failed is not None and kind != "ERROR" and not isinstance(failed, ToolkitError | KeyboardInterrupt):
             failed.add_note(f"in on_stop of {self.strategy.name}, after its open orders were cancelled")
             raise failed
+        results = self._make_results()
+        self._telling.save(results)
+        self._voice.close()
         if state.journal is not None:
             state.journal.close()
+        return results
+
+    def _make_results(self) -> Results:
+        state = self.state
         received = {symbol: self.ctx.history[symbol].frame() for symbol in self.symbols}
+        missed = dict[str, list[Unproven]]()
+        for symbol, frame in received.items():
+            # A run receives a bar of each interval, so one that is not there was missed.
+            frame.attrs["coverage"] = known = coverage()
+            missed[symbol] = unproven(known, pd.DatetimeIndex(frame.index).as_unit("ms").asi8, self.interval_ms)
         again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
         again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
-        return state.results(self.strategy.name, self.strategy.params, self.ctx.records, Recipe(backtest, again))
+        # It is made again as a backtest, which an audit knows as another kind of run.
+        host = None if self._venue is None else self._venue.host
+        genesis = None if host is None or host.player is not None else host.genesis
+        recipe = Recipe(backtest, again, Recipe(backtest, again, reconciler=Reconciler(self.interval_ms, genesis)))
+        made = results_of(state, self.strategy.name, self.strategy.params, self.ctx.records, recipe)
+        # Trials of other ideas in this project are none of it.
+        settings = {**made.settings, **doubts_of(missed), "idea": idea_of(self._fresh, received)}
+        return replace(made, settings=settings)
 
     def _attempt(self, what: str, action: Callable[[], Any]) -> BaseException | None:
         """Do one step of the end. A failure is noted and returned, and the other steps still happen."""
@@ -566,6 +740,7 @@ class Runner:
         # A second interrupt must not leave orders at the venue either.
         except (Exception, KeyboardInterrupt, SystemExit) as failure:
             self.state.note("PROBLEM", "", f"{what}: {type(failure).__name__}: {failure}")
+            self._unknown |= what != "on_stop"
             if what != "on_stop":
                 self.still_open.append(f"unknown, because {what} failed")
             return failure
@@ -580,7 +755,8 @@ class Runner:
             return
         # Not by the table of positions: one row that can't be read would keep the others open.
         try:
-            self.session.close_position(symbol)
+            # By the code that the run began with, whatever the venue's list has made of the name since.
+            self.session.close_position(self.state.products[symbol].code)
         except InputError as error:
             if error.rule != "position":  # there is none
                 raise

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ from ...margin import maintenance_margin
 from ...orders import Bracket, Order
 from ...products import Amount, Product, decimal_text
 from ..account_data import FundingRates, OrderHandle
+from ..client_orders import ANY_PRICE
 from ..context import Context, ratio_of
 from ..market_data import BarHistory, BookSnapshot, Trade
 from .limits import check_order
@@ -73,6 +76,7 @@ class FeedQueue:
         self.sources: list[Any] = []
         self.filled: bool | None = None
         self._books: dict[tuple[str, int], Any] = {}
+        self._traded: set[str] = set()
         self._stream = session.stream
         self._now = now
 
@@ -85,6 +89,8 @@ class FeedQueue:
             Product symbol, such as "BTCUSDC".
         """
 
+        self._traded.add(symbol)
+
         def collect(update: Update) -> None:
             # A strategy would take the trades of the snapshot for new ones.
             for item in update.items if update.kind != "snapshot" else ():
@@ -92,6 +98,17 @@ class FeedQueue:
                 self.items.append(Trade(symbol, unix_ms(item.time), str(item.side), price, quantity))
 
         self._subscribe(self._stream.trades(symbol), collect)
+
+    def watch_trades(self, symbol: str) -> None:
+        """Subscribe to the trades of a symbol, unless that was done before.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol, such as "BTCUSDC".
+        """
+        if symbol not in self._traded:
+            self.add_trades(symbol)
 
     def add_books(self, symbol: str) -> None:
         """Subscribe to the order book of a symbol.
@@ -155,7 +172,8 @@ class SessionContext(Context):
 
     All calls treat the venue's refusals alike. Each is noted in the events as REJECTED, and `on_reject` is called for a
     new order. After a rate limit, or if an action is disabled, the run pauses (PAUSE): for 10 s it sends nothing that
-    may open. A refused signature or account ends it (REFUSED).
+    may open. It pauses until it is started again when it sees an order of its name that it did not send: another copy
+    of it is running. A refused signature or account ends it (REFUSED).
 
     Parameters
     ----------
@@ -214,19 +232,31 @@ class SessionContext(Context):
             text = order.describe() + (f": {placed.reason}" if failures else "")
             state.note("DRY_RUN", str(order.symbol), text)
             return placed
+        if why := self._blocked(order.entry):  # the limits may have taken long to check
+            placed.state, placed.reason = "REJECTED", f"{why}. Nothing is sent"
+            return placed
         # Before the answer: an order whose outcome is unknown counts as well.
         state.sent_ms.append(state.now())
         if journal is not None:
             # Written down with its client id first. After a crash the run can then query its outcome.
-            order = journal.record(order, state.now())
-            placed = OrderHandle(order)
+            try:
+                order = journal.record(order, state.now(), self._session._runtime.random_float)
+                placed = OrderHandle(order)
+            except OSError as error:
+                if not state.books[str(order.symbol)].only_reduces(order.entry):
+                    raise
+                state.note("PROBLEM", str(order.symbol), f"an exit is sent without the journal: {error}")
         # Known before it is sent: the feed may report its fill before the answer arrives.
         state.placed.append(placed)
         try:
-            receipt = self._session.place(order)
+            sent = order
+            if isinstance(order, Order) and state.books[str(order.symbol)].only_reduces(order):
+                sent = replace(order, symbol=state.products[str(order.symbol)].code)  # the code suffices to leave
+            receipt = self._session.place(sent)
             placed.cl_ord_id = receipt.cl_ord_id or placed.cl_ord_id
             placed.order_id = receipt.order_id or 0
             placed.state = "NEW" if receipt else "SENT"  # submitted: the next poll shows its outcome
+            state.say_order(state.now(), str(order.symbol), f"{order.describe()}: {placed.state}")
         # Not a rejection: a strategy that sent again could hold twice the size.
         except OutcomeUnknown as unknown:
             # The order may be at the venue. Its client id lets the next poll find it.
@@ -244,19 +274,24 @@ class SessionContext(Context):
     def _blocked(self, order: Order) -> str:
         """Return why an order is not sent now, "" for one that is."""
         state = self._state
+        if state.killed and not state.ending:
+            return "the run was told to end"
         if not state.trading:
             return "the run is warming up or has ended"
         if state.stale:
             return "the bar is older than max_bar_age"
         book = state.books.get(str(order.symbol))  # `check_order` names the symbols that there are
-        paused = state.now() < self._paused[0] and book is not None and not book.only_reduces(order)
-        return f"the run is paused: {self._paused[1]}" if paused else ""
+        why = state.another_copy or state.paused or (self._paused[1] if state.now() < self._paused[0] else "")
+        return f"the run is paused: {why}" if why and book is not None and not book.only_reduces(order) else ""
 
     def _reject(self, placed: OrderHandle, reason: str, refused: Exception | None = None) -> OrderHandle:
         placed.state, placed.reason = "REJECTED", reason
-        self._state.note("REJECTED", str(placed.order.symbol), f"{placed.request.describe()}: {reason}")
+        handled = self._refused(placed, reason)
+        if not handled:
+            self._state.note("REJECTED", str(placed.order.symbol), f"{placed.request.describe()}: {reason}")
         self._pause_or_end(refused)  # before `on_reject`, which may place another
-        self._strategy.on_reject(self, placed)
+        if not handled:
+            self._strategy.on_reject(self, placed)
         return placed
 
     def _send(
@@ -265,6 +300,7 @@ class SessionContext(Context):
         symbol: str,
         request: Callable[[], object],
         placed: OrderHandle | None = None,
+        changed: OrderHandle | None = None,
         raised: tuple[type[Exception], ...] = (),
     ) -> bool:
         """Send what is no new order. Return whether the venue took it. Refusals are noted, those in `raised` raised."""
@@ -278,7 +314,8 @@ class SessionContext(Context):
         except (InputError, ExchangeError) as refused:
             if placed is not None:
                 placed.reason = str(refused)
-            self._state.note("REJECTED", symbol, f"{what}: {refused}")
+            if changed is None or not self._refused(changed, str(refused)):
+                self._state.note("REJECTED", symbol, f"{what}: {refused}")
             self._pause_or_end(refused)
         except (TransportError, OutcomeUnknown) as failure:
             self._state.note("TRANSPORT", symbol, f"{what}: {failure}")
@@ -324,7 +361,13 @@ class SessionContext(Context):
         except (TransportError, RateLimited) as failure:
             self._state.note("TRANSPORT", "", str(failure))
 
+    def _note(self, kind: str, symbol: str, text: str) -> None:
+        self._state.note(kind, symbol, text)
+
     def _keep(self) -> None:
+        for order in self._clients:
+            if order.bounds != ANY_PRICE:  # bars alone would show its trigger too late
+                self._feed.watch_trades(order.symbol)
         if (journal := self._state.journal) is not None:
             journal.keep(self._state.now(), self._kept(self._state.day_begun))
 
@@ -356,8 +399,9 @@ class SessionContext(Context):
             self._session.replace(None, changed, cl_ord_id=placed.cl_ord_id)
 
         # The handle changes only after the venue took the change. After a refusal the order is unchanged.
-        if self._send(f"replacing by {changed.describe()}", str(changed.symbol), request):
+        if self._send(f"replacing by {changed.describe()}", str(changed.symbol), request, changed=placed):
             placed.order = changed
+            self._follow_fills()
 
     def cancel_all(self, symbol: str | None = None) -> None:
         """Cancel all open orders of this run.
@@ -367,6 +411,7 @@ class SessionContext(Context):
         symbol : str, optional
             Product whose orders are cancelled (default: all of the run's).
         """
+        self._cancel_waiting(symbol)
         # Symbol by symbol: other orders on the account are not this run's.
         for name in self.symbols if symbol is None else (symbol,):
             self._send("cancelling all", name, partial(self._state.cancel_open, name))
@@ -418,6 +463,32 @@ class SessionContext(Context):
 
     def _is_hedged(self, symbol: str) -> bool:
         return bool(self._state.books[symbol].hedge)
+
+    def _only_shrinks(self, symbol: str, steps: int) -> bool:
+        book, own = self._state.witnesses.book, self._state.books[symbol]
+        sign = -1 if steps > 0 else 1
+        if own.hedge is not False or own.net * sign < abs(steps):
+            return False
+        # A fill alone, which neither its order nor the positions show, is no reason to sell.
+        if book.difference(symbol) != (0, 0) and not book.is_proven(symbol):
+            return False
+        # Where other runs stand against this one, the account holds less, and an order that only reduces is refused.
+        # Where a hand has closed it, an order that could open must not be sent.
+        return book.account[symbol].net * sign >= abs(steps) or book.missing(symbol) != (0, 0)
+
+    def _doubt_of_price(self, symbol: str, size: Decimal) -> str:
+        held = self.position(symbol)
+        if abs(size) <= abs(held) and float(size) * held >= 0:
+            return ""  # nothing stands between a run and a smaller position
+        seen = {"bar": Decimal(repr(self.price(symbol)))}
+        side = "BUY" if size > held else "SELL"
+        checks = self._session._checks
+        _, failures = self._session._driver.run(checks.prices(self.product(symbol), side, abs(size), **seen))
+        return failures[0].message if failures else ""
+
+    def _doubtful(self, symbol: str) -> int:
+        longs, shorts = self._state.witnesses.book.difference(symbol)
+        return longs - shorts
 
     def underway(self, symbol: str) -> float:
         """Return the signed quantity of market orders that are neither filled nor in another final state.

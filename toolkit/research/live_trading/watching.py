@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ExchangeError, InputError, OutcomeUnknown, TransportError
 from ...numerals import Span, milliseconds
-from .launch import check_agent
+from .agent_approval import check_agent
 from .run_journal import RunName
 from .run_state import utc
 

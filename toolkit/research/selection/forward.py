@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Integral
-from typing import Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -14,16 +16,23 @@ from ...errors import InputError
 from ...guards import no_keys
 from ...interchange import to_pandas
 from ...numerals import span_ns
+from ..analysis.history import History
 from ..analysis.luck import trials
-from ..analysis.results import Results
-from ..data.bars import row_times, time_column
+from ..analysis.report_text import MEASURES, card
+from ..analysis.results import FILLS, FRAMES, Results, frame
+from ..data.bars import row_times
+from ..data.event_files import holds_events
+from ..data.tables.shapes import time_column
 from ..market_data import time_index
 from .optimising import optimise
-from .points import run_point
+from .points import is_strategy, run_point
 from .sweeps import progress_bar
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class WalkForward:
     """The out-of-sample results of a walk-forward run.
 
@@ -53,8 +62,153 @@ class WalkForward:
         once: pd.Series[float] = joined[~joined.index.duplicated(keep="last")]
         return once
 
+    @cached_property
+    def results(self) -> Results:
+        """The tests as one run, as `equity` joins them: amounts grow with the equity before each test.
+
+        A position that a test leaves open is closed at its last mark without costs, because the next test starts flat.
+        """
+        level = float(self.runs[0].equity["equity"].iloc[0])
+        parts: dict[str, list[pd.DataFrame]] = {name: [] for name in FRAMES}
+        for run in self.runs:
+            scale = level / float(run.equity["equity"].iloc[0])
+            level = float(run.equity["equity"].iloc[-1]) * scale
+            for name, frames in parts.items():
+                table = getattr(run, name)
+                if name == "fills" and run is not self.runs[-1]:
+                    table = pd.concat([each for each in (table, _closing(run)) if len(each)] or [table])
+                columns = [column for column in SCALED.get(name, table.columns) if column in table]
+                frames.append(table.assign(**{column: table[column] * scale for column in columns}))
+        joined = dict[str, Any]()
+        for name, frames in parts.items():
+            table = pd.concat([each for each in frames if len(each)] or frames[:1])
+            by_time = isinstance(table.index, pd.DatetimeIndex)
+            joined[name] = table[~table.index.duplicated(keep="last")] if by_time else table.reset_index(drop=True)
+        first = self.runs[0]
+        settings = {**first.settings, "mode": "walk-forward", "tests": len(self.runs)}
+        doubts = dict[str, list[Any]]()
+        for run in self.runs:
+            for symbol, spans in run.settings.get("not_proven", {}).items():
+                doubts.setdefault(symbol, []).extend(span for span in spans if span not in doubts.get(symbol, ()))
+        settings |= {"not_proven": doubts} if doubts else {}
+        return Results(first.name, **joined, settings=settings)
+
+    def metrics(self) -> pd.Series[Any]:
+        """Return the measures of the joined tests, as `Results.metrics`.
+
+        Returns
+        -------
+        Series
+            Measures by name.
+        """
+        return self.results.metrics()
+
+    def luck(self, *, trials: int = 1, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
+        """Return how likely the result of the joined tests is luck, as `Results.luck`.
+
+        Parameters
+        ----------
+        trials : int, optional
+            Number of walk-forward runs that this one is the best of (default: 1). The points of the training parts do
+            not count, because none was chosen by its test.
+        confidence : float, optional
+            Share of the intervals, from 0 to 1 (default: 0.9).
+        seed : int, optional
+            Seed of the bootstrap (default: 7).
+
+        Returns
+        -------
+        Series
+            The values of `Results.luck`.
+        """
+        return self.results.luck(trials=trials, confidence=confidence, seed=seed)
+
+    def audit(self) -> pd.DataFrame:
+        """Return what may be wrong with the tests: `Results.audit` of each, as one table.
+
+        Returns
+        -------
+        DataFrame
+            One row a check, with the index `check`:
+
+            - found: boolean, whether it was found in any test, NA if it is not known of one and found in none
+            - detail: str, in how many tests, and what was found in the first
+        """
+        tables = [run.audit() for run in self.runs]
+        rows: list[tuple[str, bool | None, str]] = []
+        for name in tables[0].index:
+            each: list[tuple[Any, str]] = [(table["found"][name], str(table["detail"][name])) for table in tables]
+            bad = [text for found, text in each if not pd.isna(found) and found]
+            unknown = [text for found, text in each if pd.isna(found)]
+            chosen = bad or unknown
+            detail = f"in {len(chosen)} of {len(each)} tests, the first: {chosen[0]}" if chosen else each[0][1]
+            rows.append((name, bool(bad) if bad or not unknown else None, detail))
+        starts, ends = self.frame["test_from"], self.frame["test_until"]
+        twice = bool((starts.iloc[1:].to_numpy() < ends.iloc[:-1].to_numpy()).any())
+        rows.append(("overlap", twice, "rows are tested twice" if twice else "no row is tested twice"))
+        table = pd.DataFrame(rows, columns=["check", "found", "detail"]).astype({"found": "boolean"}).set_index("check")
+        self.results.__dict__["audited"] = table
+        return table
+
+    def report(self, path: str | Path | None = None, *, dark: bool = False) -> Figure | Path:
+        """Write the report of the joined tests and return its path, or return it as a picture. See `Results.report`.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write (default: none, a matplotlib Figure is returned).
+        dark : bool, optional
+            True for dark colours of the picture (default: False).
+
+        Returns
+        -------
+        Path or matplotlib Figure
+            The path that was written, or the picture.
+
+        Raises
+        ------
+        MissingPackage
+            Without Plotly, for a page.
+        """
+        return self.results.report(path, dark=dark) if path is not None else self.results.report(dark=dark)
+
+    def __repr__(self) -> str:
+        return f"WalkForward({len(self.runs)} tests, {self.results!r})"
+
     def _repr_html_(self) -> str:
-        return self.frame.to_html()
+        names = [*self.runs[0].params, "test_from", "test_until", *SHOWN]
+        table = self.frame[[name for name in names if name in self.frame]].rename_axis(None)
+        for name in [*SHOWN, "test_from", "test_until"]:
+            table[name] = table[name].map(MEASURES[name][1] if name in MEASURES else "{:%Y-%m-%d}".format)
+        plain = table.rename(
+            columns=lambda name: MEASURES[name][0] if name in MEASURES else str(name).replace("_", " ")
+        )
+        return card(self.results, f"{len(self.runs)} tests", self.luck()) + plain.to_html(border=0)
+
+
+SHOWN = ("total_return", "sharpe", "max_drawdown", "fills")
+"""Measures of each test that the card shows."""
+SCALED = {
+    "equity": ["equity", "balance", "unrealized"],
+    "fills": ["quantity", "value", "fee", "realized_pnl"],
+    "orders": ["quantity", "filled"],
+    "funding": ["position", "payment"],
+    "transfers": ["amount"],
+    "marks": [],
+    "events": [],
+    "records": [],
+}
+"""Columns of each frame that are amounts. Of other frames all are."""
+
+
+def _closing(run: Results) -> pd.DataFrame:
+    """Return the fills that close what a test leaves open, at its last marks."""
+    rows: list[tuple[Any, ...]] = []
+    for symbol, size in run.positions.iloc[-1].items() if len(run.positions) else ():
+        price, side = run.marks[symbol].iloc[-1], "SELL" if size > 0 else "BUY"
+        end = run.positions.index[-1].value // 1_000_000
+        rows += [(end, symbol, side, price, abs(size), abs(size) * price, 0, 0, "", "END", 0)] if size else []
+    return frame(rows, FILLS)
 
 
 @overload
@@ -76,7 +230,7 @@ def walk_forward(
     step: Size | None = None,
     gap: Size = 0,
     anchored: bool = False,
-    warm_up: int = 0,
+    warm_up: int | None = None,
     progress: bool = True,
     **options: Any,
 ) -> list[Split] | WalkForward:
@@ -106,7 +260,8 @@ def walk_forward(
     anchored : bool, optional
         True keeps the first row in every training part, which then grows (default: False).
     warm_up : int, optional
-        Number of bars before each test that a Strategy receives without trading, for its indicators (default: 0).
+        Number of bars before each test that a Strategy receives without trading, for its indicators. By default these
+        are the bars of the training part and the gap. A function and events have none.
     progress : bool, optional
         True shows a progress bar (default: True).
     **options : object
@@ -135,13 +290,15 @@ def walk_forward(
     splits = make_splits(bars, **sizes)
     # Only the search understands these options, so the test run must not receive them.
     search = {name: options.pop(name) for name in SEARCH if name in options}
-    lead = {"warm_up": warm_up} if warm_up else {}
+    takes = is_strategy(strategy) and not holds_events(next(iter(bars.values())) if isinstance(bars, Mapping) else bars)
     with progress_bar(len(splits), progress) as bar:
         for split in splits:
             # Only the training rows are handed over, so that no choice can depend on the test.
             found = optimise(strategy, space, split.train(bars), progress=False, **search, **options)
+            before = (split.test_start - split.train_start if takes else 0) if warm_up is None else warm_up
+            lead = {"warm_up": before} if before else {}
             with trials.paused():  # a test of what was chosen is no further choice
-                run = run_point(strategy, split.test(bars, warm_up), {**options, **lead}, found.best, None)
+                run = run_point(strategy, split.test(bars, before), {**options, **lead}, found.best, None)
             row = {"test_from": split.test_from, "test_until": split.test_until, **found.best}
             rows.append(row | {"trained": float(found.scores[~pd.isna(found.scores)].max()), "pbo": found.pbo})
             rows[-1] |= run.measures()
@@ -300,9 +457,8 @@ def _index(data: object) -> pd.DatetimeIndex:
 def _row_index(data: object) -> pd.DatetimeIndex:
     """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
     if isinstance(data, pd.DataFrame):
-        names = {str(name).lower(): name for name in data.columns}
-        if not isinstance(data.index, pd.DatetimeIndex) or time_column(names) is not None:
-            return time_index(row_times("data", data, names))
+        if not isinstance(data.index, pd.DatetimeIndex) or time_column(data) is not None:
+            return time_index(row_times("data", data))
     index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
     if not isinstance(index, pd.DatetimeIndex):
         text = "splits need times: a DatetimeIndex, or a frame with a column 'time'"
@@ -346,7 +502,8 @@ def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelt
 
 def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int = 0) -> Any:
     if isinstance(data, Mapping):
-        return {name: _between(part, start, until, warm_up) for name, part in data.items()}
+        parts = {name: _between(part, start, until, warm_up) for name, part in data.items()}
+        return History(parts, data.funding, data.products) if isinstance(data, History) else parts
     times, rows = _index(data), _row_index(data)
     # Rows before the test, also from the training part: they fill windows and are not evaluated.
     first = max(int(times.searchsorted(start, side="left")) - warm_up, 0)

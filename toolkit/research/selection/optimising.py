@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from html import escape
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,9 @@ from ...extras import need
 from ...guards import no_keys
 from ...interchange import to_pandas
 from ...suggestions import check_known
+from ..analysis.fingerprints import idea_of
 from ..analysis.luck import overfitting, trials
+from ..analysis.report_text import YEARLY, card
 from ..analysis.results import Results
 from ..analysis.run_report import page_of_points
 from .points import Point, Record, RecordFile, from_plain, is_strategy, run_point, runner
@@ -88,13 +92,18 @@ class Optimisation:
         return self.params[int(np.nanargmax(self.scores))]
 
     @cached_property
+    def _outcome(self) -> Any:
+        with trials.paused():  # its point is counted already
+            return run_point(*self.work, self.best, None)
+
+    @cached_property
     def run(self) -> Results:
         """The run with the best parameters. Raises ToolkitError when the task returns no Results."""
-        with trials.paused():  # its point is counted already
-            outcome = run_point(*self.work, self.best, None)
+        outcome = self._outcome
         if not isinstance(outcome, Results):
             raise ToolkitError(f"the task returned {type(outcome).__name__}, not Results")
-        return outcome
+        # A task that is a function makes a run of another name. Its trials are those of the search.
+        return replace(outcome, settings={**outcome.settings, "idea": idea_of(*self.work[:2])})
 
     @cached_property
     def pbo(self) -> float:
@@ -166,7 +175,16 @@ class Optimisation:
         """
         return self.page().save(path)
 
+    def _repr_html_(self) -> str:
+        if np.isnan(self.scores).all() or not isinstance(self._outcome, Results):
+            return f"<code>{escape(repr(self))}</code>"
+        best = ", ".join(f"{name} = {value}" for name, value in self.best.items())
+        pbo = "" if math.isnan(self.pbo) else f", probability of overfitting {self.pbo:.0%}"
+        return card(self.run, f"best of {len(self.table)} points: {best}{pbo}")
+
     def __repr__(self) -> str:
+        if np.isnan(self.scores).all():
+            return f"Optimisation({len(self.table)} points, none has a score)"
         best = ", ".join(f"{name}={value}" for name, value in self.best.items())
         return f"Optimisation({len(self.table)} points, {self.maximise} {np.nanmax(self.scores):.4g} at {best})"
 
@@ -200,10 +218,13 @@ def optimise(
     data : DataFrame, Recording, Events or mapping, optional
         Data that the strategy runs on, as in `backtest` (default: none, for a function).
     maximise : Measure, optional
-        A measure of `metrics()`, or a function of all of them. "-volatility" minimises. Drawdowns are below 0, so that
+        A measure of `metrics()`, or a function of all of them. On data that is too short to annualise "sharpe" is that
+        of one period. "-volatility" minimises. Drawdowns are below 0, so that
         "max_drawdown" finds the smallest (default: "sharpe").
     constraints : Constraint or sequence of Constraint, optional
         Functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping (default: none).
+        A constraint on results is part of the measure: `maximise=lambda m: m["sharpe"] if m["max_drawdown"] > -0.2 else
+        float("nan")`.
     method : Method, optional
         "grid" tries all of the space, "random" `points` of it. With "bayes", Optuna's tree-structured Parzen estimator
         (extra `optimise`) chooses `points` from those before, as many at a time as there are workers (default: "grid").
@@ -267,6 +288,8 @@ def optimise(
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
     label = maximise if isinstance(maximise, str) else getattr(maximise, "__name__", "score")
+    if label == "sharpe" and "annualised" in table and not table["annualised"].eq(True).any():
+        label = "period_sharpe"
     params = [dict(point.params) for point in search.points]
     return Optimisation(table, tuple(space), label, scores, returns, params, (strategy, data, options))
 
@@ -321,6 +344,13 @@ def score(record: Record, maximise: Measure) -> float:
         return float(maximise(values))
     name = maximise.removeprefix("-")
     check_known([name], values, "maximise", "measure")
+    if name in YEARLY and values.get("annualised") is False:
+        if name != "sharpe":
+            text = (
+                f'the data is too short to annualise, so that there is no {name}. Maximise "total_return", for example'
+            )
+            raise InputError(text, field="maximise", value=name)
+        name = "period_sharpe"  # which ranks as the yearly one does
     value = values[name]
     if isinstance(value, pd.Timedelta):
         value = value.total_seconds()
@@ -332,9 +362,14 @@ def score(record: Record, maximise: Measure) -> float:
 class _Space:
     """The space of an optimisation: the values of each parameter, and the constraints of a point."""
 
-    def __init__(self, space: Mapping[str, Any], constraints: Constraint | Sequence[Constraint]) -> None:
+    def __init__(self, space: Mapping[str, Any], constraints: object) -> None:
         self._space = space
-        rules = [constraints] if callable(constraints) else list(constraints)
+        single = callable(constraints) or isinstance(constraints, str)
+        rules: list[Any] = [constraints] if single else list(cast("Sequence[Any]", constraints))
+        for rule in rules:
+            if not callable(rule):
+                text = f"constraints has {rule!r}, but a constraint is a function: lambda fast, slow: fast < slow"
+                raise InputError(text, field="constraints", rule="function", value=str(rule))
         self._rules = [(rule, list(inspect.signature(rule).parameters)) for rule in rules]
         for _, wanted in self._rules:
             if len(wanted) > 1:  # a single one may be the mapping of all
@@ -350,7 +385,14 @@ class _Space:
         """
         for rule, wanted in self._rules:
             by_name = set(wanted) <= set(self._space)
-            if not (rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))):
+            try:
+                met = rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))
+            except (KeyError, AttributeError) as missing:
+                text = f"a constraint reads {missing}, which is no parameter of the space: {', '.join(self._space)}"
+                form = """maximise=lambda m: m["sharpe"] if m["max_drawdown"] > -0.2 else float("nan")"""
+                advice = f"One of the results belongs into the measure: {form}"
+                raise InputError(f"{text}. {advice}", field="constraints", rule="parameters") from None
+            if not met:
                 return False
         return True
 

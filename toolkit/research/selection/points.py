@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import multiprocessing
+import multiprocessing.spawn
 import os
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -30,9 +32,10 @@ import pandas as pd
 from ...errors import InputError
 from ...stored.lines import LineFile
 from ...stored.seals import FileKind
+from ..analysis.fingerprints import code_of
+from ..analysis.history import resolved
 from ..analysis.luck import trials
 from ..analysis.results import Results
-from .fingerprints import code_of
 
 FORMAT = 1
 """Number of the format of a results file."""
@@ -57,13 +60,15 @@ class Point:
         Seed of the point, None for the task's own.
     returns : bool, optional
         Whether its record keeps the returns of the run, for measures of overfitting (default: False).
+    idea : str, optional
+        Idea that the point is a trial of, see `luck.Trials` (default: unknown).
     """
 
     key: str
     params: Mapping[str, Any]
     seed: int | None
     returns: bool = False
-    """Whether its record keeps the returns of the run, for measures of overfitting."""
+    idea: str = ""
 
 
 def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
@@ -161,7 +166,7 @@ def run_point(
         from ..backtesting.driver import backtest
 
         run = backtest if repeatable else inspect.unwrap(backtest)
-        return run(task(**params), data, **seeded, **options)
+        return run(task(**params), **seeded, **resolved({**options, "data": data}))
     given = () if data is None else (data,)
     return task(*given, **params, **seeded, **options)
 
@@ -308,10 +313,42 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _local_point(path: str, point: Point) -> Record:
+def _local_point(path: str, point: bytes) -> Record:
     global _payload
     _payload = path
-    return execute(_unpack_file(path), point)
+    return execute(_unpack_file(path), cloudpickle.loads(point))
+
+
+class _Spawned(SpawnProcess):
+    """A process that does not import the script or notebook that starts it.
+
+    What it runs arrives by value. A script that is imported would run again from its first line, orders included.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        describe, here = multiprocessing.spawn.get_preparation_data, threading.get_ident()
+
+        def without_main(name: str) -> dict[str, Any]:
+            data = describe(name)
+            if threading.get_ident() == here:  # not for what another thread starts meanwhile
+                for each in ("init_main_from_name", "init_main_from_path"):
+                    data.pop(each, None)
+            return data
+
+        with _STARTING:
+            multiprocessing.spawn.get_preparation_data = without_main
+            try:
+                return SpawnProcess._Popen(process_obj)
+            finally:
+                multiprocessing.spawn.get_preparation_data = describe
+
+
+class _SpawnContext(SpawnContext):
+    Process = _Spawned
+
+
+_STARTING = threading.Lock()
 
 
 def _remote_point(payload: bytes, point: Point) -> Record:
@@ -444,11 +481,10 @@ class _Processes:
     """Processes of this machine, which start when there is work: spawned, which is safe with threads on all systems."""
 
     def __init__(self, workers: int) -> None:
-        if getattr(multiprocessing.current_process(), "_inheriting", False):
-            rule = 'put the call under if __name__ == "__main__":'
-            text = f"sweep was called while a worker imports this script. {rule}"
-            raise InputError(text, field="workers", rule="main module")
-        context = multiprocessing.get_context("spawn")
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # of a pool of the user's own
+            text = "a process that imports its script cannot start workers. Give workers=0, or put the call under"
+            raise InputError(f'{text} if __name__ == "__main__":', field="workers", rule="main module")
+        context = _SpawnContext()
         self._started = context.Event()
         begin: dict[str, Any] = {"initializer": _begin_worker, "initargs": (self._started,)}
         self._make = partial(ProcessPoolExecutor, workers, mp_context=context, **begin)
@@ -476,6 +512,10 @@ class _Processes:
         for each in running:
             each.terminate()
 
+    def _submitted(self, path: str, points: Sequence[Point]) -> dict[Future[Record], Point]:
+        # Parameters may be objects of the script's own classes, which travel by value as well.
+        return {self.pool.submit(_local_point, path, cloudpickle.dumps(point)): point for point in points}
+
     def run(self, path: str, points: Sequence[Point], lost: Lost, here: Here | None) -> Iterator[Record]:
         """Run points of the work in a file. See `_Work.run`.
 
@@ -491,10 +531,10 @@ class _Processes:
             Function that runs points in this process, None for none.
         """
         try:
-            futures = {self.pool.submit(_local_point, path, point): point for point in points}
+            futures = self._submitted(path, points)
         except BrokenProcessPool:  # one of them was killed while they were kept
             self.pool = self._make()
-            futures = {self.pool.submit(_local_point, path, point): point for point in points}
+            futures = self._submitted(path, points)
         ended: SimpleQueue[Future[Record]] = SimpleQueue()
         for future in futures:
             future.add_done_callback(ended.put)
@@ -523,11 +563,10 @@ class _Processes:
             self.broken = True
             self.stop()
             raise
-        # No process ever began: the script itself fails when it is imported, and a retry would fail as well.
+        # No process ever began, and a retry would fail as well.
         if lost and not self._started.is_set():
-            text = "no worker could start: each imports this script first, and fails there. Its error is above"
-            rule = 'put the call under if __name__ == "__main__":, or give workers=0'
-            raise InputError(f"{text}. {rule.capitalize()}", field="workers", rule="main module")
+            text = "no worker could start. Its error is above. Give workers=0 to run the points in this process"
+            raise InputError(text, field="workers", rule="started")
         if lost:
             self.pool.shutdown()
             self.pool = self._make()  # one with a dead worker takes no more

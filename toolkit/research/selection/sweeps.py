@@ -18,9 +18,10 @@ import pandas as pd
 from ...errors import InputError
 from ...guards import no_keys
 from ...interchange import to_pandas
+from ..analysis.fingerprints import code_of, fingerprint, idea_of
+from ..analysis.history import resolved
 from ..analysis.luck import trials
 from ..data.bars import read_bars
-from .fingerprints import code_of, fingerprint
 from .points import Point, Record, RecordFile, from_plain, is_strategy, plain_value, runner
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def sweep(
 
     A failed point keeps its row and its error. Interrupting stops the workers and keeps the file. Points are
     distinguished by task, data and options, and by a hash of the task's code. The hash includes what the code refers
-    to, and the versions of Python and this toolkit. Points of other code are run again, and a line says so.
+    to, also through your own modules, the values of its globals, and the versions of Python and this toolkit. It cannot
+    include files, the network, or containers that the task changes itself, and a line names values of which it cannot
+    be made. Points of other code are run again, and a line says so.
 
     Parameters
     ----------
@@ -61,8 +64,8 @@ def sweep(
         Seeds that each point runs with (default: the task's).
     workers : int, optional
         Processes on this machine, 0 runs in this process. By default points run in this process, and in one for each
-        other core once their time shows that this pays. Processes are kept for the next sweep for a minute. They import
-        the calling script, which calls under `if __name__ == "__main__":`.
+        other core once their time shows that this pays. Processes are kept for the next sweep for a minute. They
+        receive the task by value, and never run the script or notebook again that calls.
     client : distributed.Client, optional
         Dask cluster on which the same points run (default: none).
     results : str or Path, optional
@@ -97,7 +100,7 @@ def sweep(
     [[3.0, 4.52], [5.0, 4.03]]
     """
     data = to_pandas(data) if is_strategy(task) else data
-    points = make_points(task, combinations_of(grid), data, seeds, options)
+    points = make_points(task, combinations_of(grid), data, seeds, options, named=results is not None)
     if not points:
         raise InputError("the grid has no points", field="grid", rule="not empty")
     with (
@@ -125,7 +128,7 @@ def evaluate(
     bar : tqdm
         Progress bar, which counts points.
     """
-    found: dict[str, Record] = {}
+    found, ideas = dict[str, Record](), {point.key: point.idea for point in points}
     for point in points:
         record = store.known.get(point.key)
         # A sweep keeps no returns, so that a search runs its points again.
@@ -151,7 +154,7 @@ def evaluate(
             for record in found.values():
                 sharpe = from_plain(record["values"].get("sharpe", float("nan")))
                 if record["status"] == "ok" and isinstance(sharpe, float):
-                    trials.add(record["key"], sharpe)
+                    trials.add(f"{ideas[record['key']]}|{record['key']}", sharpe)
     return [found[point.key] for point in points]
 
 
@@ -179,6 +182,9 @@ def prepared(task: object, data: object, options: dict[str, Any]) -> tuple[Any, 
     options : dict of str to object
         Further arguments of the task.
     """
+    if is_strategy(task):
+        options = resolved({**options, "data": data})
+        data = options.pop("data")
     frames = data.values() if isinstance(data, Mapping) else [data]
     if not (is_strategy(task) and all(isinstance(part, pd.DataFrame) for part in frames)):
         return data, options
@@ -208,6 +214,7 @@ def make_points(
     options: Mapping[str, Any],
     *,
     returns: bool = False,
+    named: bool = False,
 ) -> list[Point]:
     """Return one point for each different combination and seed, with keys that identify task, data and options.
 
@@ -225,14 +232,20 @@ def make_points(
         Further arguments of the task.
     returns : bool, optional
         Whether the records keep the returns of the runs (default: False).
+    named : bool, optional
+        Whether to print what the fingerprint of the task cannot contain (default: False).
     """
+    missed = set[str]()
     name = f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}"
-    base = f"{name}|{code_of(task)}|{fingerprint(data)}|{_text(options)}"
-    points: dict[str, Point] = {}
+    further = resolved({"data": data}).get("funding")  # of a History, which a frame has not
+    base = f"{name}|{code_of(task, missed=missed)}|{fingerprint(data)}|{fingerprint(further)}|{_text(options)}"
+    if named and missed:
+        print(f"The results file cannot notice changes of {', '.join(sorted(missed))} that {task!r} refers to")
+    points, idea = dict[str, Point](), idea_of(task, data)
     for params in combinations:
         for seed in [None] if seeds is None else seeds:
             key = hashlib.sha256(f"{base}|{_text(params)}|{seed}".encode()).hexdigest()[:32]
-            points.setdefault(key, Point(key, params, seed, returns))
+            points.setdefault(key, Point(key, params, seed, returns, idea))
     return list(points.values())
 
 

@@ -87,7 +87,7 @@ class Admission:
         self._admitted = 0, 0
         """The number of transactions at the last claim of a new account, and how many were admitted since."""
 
-    def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
+    def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "", caller: str = "") -> None:
         """Refuse a request because of an emergency or a limit.
 
         Parameters
@@ -102,6 +102,8 @@ class Admission:
             Recovered address in lower case, "" for a query.
         vault : str, optional
             Address in vaultAddress, in lower case (default: "").
+        caller : str, optional
+            For whom queries are counted, such as a seat of a class (default: `peer`).
 
         Raises
         ------
@@ -121,7 +123,7 @@ class Admission:
             raise WireError(DISABLED, f"{action} is switched off for now")
         # Last, so that a refused request uses up no limit.
         if lab.limits:
-            self._count(core, peer, action, signer)
+            self._count(core, caller or peer, action, signer)
 
     def check_program(self, core: Core, peer: str, action: str, signer: str) -> None:
         """Refuse an action whose program is closed, or a claim beyond its limits.

@@ -34,6 +34,7 @@ from ..engine.commands import (
 from ..engine.core import Core
 from ..programs import permissions
 from .admission import Admission, mistaken
+from .info_pages import Values
 
 T = TypeVar("T")
 
@@ -114,11 +115,15 @@ class Incoming:
     signer: str = ""
     vault: str = ""
     """The address in vaultAddress, in lower case."""
+    nonce: int = 0
+    """The nonce of an action, in ms."""
     exempt_from_faults: bool = False
     """True for a request that came while no fault was armed, and for the second copy of one and one that a fault
     delayed: no fault applies to them again."""
     accounts: tuple[str, ...] = ()
     """The signer and those it acts for, or those that a query asks about. Found where a fault may need them."""
+    seat: str = ""
+    """The seat of the caller in a class. Limits count for it in place of the address, which others may share."""
     pause: Callable[[], None] = lambda: None
     """Called between the slices of a long answer, so that others come in between."""
 
@@ -290,6 +295,63 @@ class RequestInterceptor(Protocol):
         """
 
 
+class Interference(Protocol):
+    """Methods that the gateway calls between the bytes and the core while `active` (see `trouble`)."""
+
+    @property
+    def active(self) -> bool:
+        """False lets every request pass without further calls."""
+
+    def before(self, incoming: Incoming) -> Answer | None:
+        """Return an answer in place of the venue's, to a request that the venue then never sees.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request, which may be changed.
+        """
+
+    def admit(self, core: Core, incoming: Incoming) -> None:
+        """Refuse an action whose signer is known, before it is applied.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        incoming : Incoming
+            The request.
+
+        Raises
+        ------
+        WireError
+            To refuse it.
+        """
+
+    def query(self, core: Core, values: Values, incoming: Incoming) -> tuple[Core, Values]:
+        """Return the state that a query is answered from, and its parameters.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        values : Values
+            Checked parameters by wire name.
+        incoming : Incoming
+            The request.
+        """
+
+    def after(self, incoming: Incoming, answer: Answer) -> Answer:
+        """Return the answer to deliver.
+
+        Parameters
+        ----------
+        incoming : Incoming
+            The request.
+        answer : Answer
+            Answer of the venue.
+        """
+
+
 class FaultTriggered(Exception):
     """A scripted fault stops a request.
 
@@ -419,11 +481,14 @@ class Gateway:
         The venue whose requests it answers.
     faults : RequestInterceptor
         Scripted faults of requests.
+    trouble : Interference
+        What goes wrong between a client and this venue.
     """
 
-    def __init__(self, venue: Host, faults: RequestInterceptor) -> None:
+    def __init__(self, venue: Host, faults: RequestInterceptor, trouble: Interference) -> None:
         self.venue = venue
         self.faults = faults
+        self.trouble = trouble
         self.hooks = Hooks()
         self.admission = Admission()
         # Looked up before the queries, so a route could hide one. Only the server registers any.
@@ -469,6 +534,9 @@ class Gateway:
             The request.
         """
         incoming.method = incoming.method.upper()
+        # What stands in front of a venue answers as it is: no hook, fault or header of the venue is part of it.
+        if self.trouble.active and (answer := self.trouble.before(incoming)) is not None:
+            return incoming, answer
         found = self._begin(incoming)
         return incoming, found if isinstance(found, Submission) else self._respond(incoming, found)
 
@@ -497,7 +565,7 @@ class Gateway:
         if not isinstance(outcome, WireError) or outcome.code != SIGNATURE:
             return outcome
         with self.venue.lock:
-            if not self.admission.may_examine(self.venue.core, incoming.peer):
+            if not self.admission.may_examine(self.venue.core, incoming.seat or incoming.peer):
                 return outcome
         alternatives = list(submission.alternatives())  # recovered without the lock, which all others need
         with self.venue.lock:
@@ -554,6 +622,8 @@ class Gateway:
                 answer = self.faults.on_response(incoming, found, lambda: self.handle_many([again])[0])
             else:
                 answer = found
+            if self.trouble.active:
+                answer = self.trouble.after(incoming, answer)
         except Exception as error:
             answer = refusal(error)
         # A client compares its clock with this, because the venue's time need not be that of the day.
@@ -565,11 +635,14 @@ class Gateway:
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         # Emergencies and limits come before faults, so that a scripted fault can't hide a ban.
-        self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
+        caller = incoming.seat or incoming.peer
+        self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault, caller)
         if not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
+        if self.trouble.active:
+            self.trouble.admit(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
-        self.admission.check_program(core, incoming.peer, incoming.action, incoming.signer)
+        self.admission.check_program(core, caller, incoming.action, incoming.signer)
 
     def _route(self, incoming: Incoming) -> Submission | Answer:
         try:
@@ -598,7 +671,7 @@ class Gateway:
         verified = signing.verify(request, LOCAL.chain)
         incoming.signer = verified.signer
         # The action is read and its signer recovered here, without the lock. Both need only the bytes.
-        incoming.vault = (request.vault_address or "").lower()
+        incoming.vault, incoming.nonce = (request.vault_address or "").lower(), request.nonce
 
         def alternatives() -> Iterable[signing.Alternative]:
             return signing.alternatives(request, verified, LOCAL.chain)
@@ -624,10 +697,14 @@ class Gateway:
         from . import info_answers as info
 
         # Parameters are checked before the lock is taken.
-        values, long = endpoint.parse(incoming.pairs), endpoint.name in info.LONG
+        values: Values = endpoint.parse(incoming.pairs)
+        long = endpoint.name in info.LONG
 
         def data(core: Core) -> Any:
+            nonlocal values
             self._admit(incoming, core)
+            if self.trouble.active:
+                core, values = self.trouble.query(core, values, incoming)
             return info.view(core) if long else info.answer(core, endpoint.name, values)
 
         found = self.venue.query(data)

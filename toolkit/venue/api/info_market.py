@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from itertools import chain
+from math import gcd
 from typing import Any
 
 import msgspec
@@ -43,7 +44,9 @@ def products(core: Core, values: Values) -> dict[str, Any]:
     """
     meta = _product_meta(core, [row for _, row in sorted(core.state.products.items())], core.state.margin_tables)
     if (wanted := values["listStatus"]) is not None:
-        meta["perpProducts"] = [row for row in meta["perpProducts"] if row["listStatus"].upper() == wanted]
+        kept = values.get("kept", ())  # codes whose status a trouble changes after this
+        rows = meta["perpProducts"]
+        meta["perpProducts"] = [row for row in rows if row["listStatus"].upper() == wanted or row["code"] in kept]
     return meta
 
 
@@ -76,8 +79,20 @@ def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int
         ],
         "currencies": [_USDC],
     }
-    checksum = hashlib.md5(msgspec.json.encode(meta, order="sorted"), usedforsecurity=False).hexdigest()
-    return {"md5Checksum": checksum, **meta}
+    return with_checksum(meta)
+
+
+def with_checksum(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a product list with the checksum over all else in it.
+
+    Parameters
+    ----------
+    meta : mapping
+        The list, with or without a former checksum.
+    """
+    contents = {name: value for name, value in meta.items() if name != "md5Checksum"}
+    checksum = hashlib.md5(msgspec.json.encode(contents, order="sorted"), usedforsecurity=False).hexdigest()
+    return {"md5Checksum": checksum, **contents}
 
 
 _WHOLE = ("maxLeverage", "maxOrderQty", "maxPositionNtnl")
@@ -122,13 +137,13 @@ def _newest(core: Core, values: Values, end: int) -> Iterator[dict[str, Any]]:
 
     Intervals without trades have no candle, so each round looks twice as far back as the one before.
     """
-    listed, interval_ms = _listed(core, values), values["interval"] * 1000
-    last = (end - 1) // interval_ms * interval_ms
+    listed, interval_ms, origin = _listed(core, values), values["interval"] * 1000, values.get("origin", 0)
+    last = _start(end - 1, interval_ms, origin)
     found: list[Candle] = []
     count = values["limit"]
     while len(found) < values["limit"]:
         first = max(last - (count - 1) * interval_ms, 0)
-        found = [*_candles(core, listed, first, last + interval_ms, interval_ms), *found]
+        found = [*_candles(core, listed, first, last + interval_ms, interval_ms, origin), *found]
         if first <= earliest(core) or not last:
             break
         last, count = first - interval_ms, max(count, 1) * 2
@@ -150,17 +165,18 @@ def klines(core: Core, values: Values) -> Iterator[dict[str, Any]]:
     MalformedRequest
         If the window has more than 100,000 candles.
     """
-    listed, interval_ms = _listed(core, values), values["interval"] * 1000
+    listed, interval_ms, origin = _listed(core, values), values["interval"] * 1000, values.get("origin", 0)
     # the first interval that starts in the window is rounded up; the very first candle may begin before `earliest`
-    first = -(-max(values["startTime"], earliest(core) // interval_ms * interval_ms) // interval_ms) * interval_ms
-    last = min(values["endTime"], core.state.time) // interval_ms * interval_ms
+    first = _start(max(values["startTime"], _start(earliest(core), interval_ms, origin)) - 1, interval_ms, origin)
+    first += interval_ms
+    last = _start(min(values["endTime"], core.state.time), interval_ms, origin)
     count = (last - first) // interval_ms + 1
     if count > MAX_CANDLES:
         start, nearest = values["startTime"], (str(last - (MAX_CANDLES - 1) * interval_ms),)
         window = f"startTime {start} is {count} candles of {values['interval']} s before endTime"
         said = f"{window}. At most {MAX_CANDLES} are returned per request"
         raise MalformedRequest(said, field="startTime", rule="window", value=start, nearest=nearest)
-    candles = _candles(core, listed, first, last + interval_ms, interval_ms)
+    candles = _candles(core, listed, first, last + interval_ms, interval_ms, origin)
     return (records.kline(listed, candle, values["interval"]) for candle in candles)
 
 
@@ -186,10 +202,16 @@ def earliest(core: Core) -> int:
     return genesis if core.state.simulation is None else genesis - past.DAYS * DAY
 
 
-def _candles(core: Core, listed: Product, start: int, end: int, interval_ms: int) -> Iterator[Candle]:
+def _start(time: int, interval_ms: int, origin: int) -> int:
+    """Return the start of the interval that a time lies in, of intervals that begin at `origin` (0: as 1970 began)."""
+    return (time - origin) // interval_ms * interval_ms + origin
+
+
+def _candles(core: Core, listed: Product, start: int, end: int, interval_ms: int, origin: int = 0) -> Iterator[Candle]:
     """Yield the candles that start in [start, end), oldest first."""
-    minutes = minute_candles(core, listed, start, end, interval_ms)
-    return minutes if interval_ms == MINUTE_MS else _aggregated(minutes, interval_ms)
+    # Minutes before genesis come joined, counted from 1970: to a length that begins with each interval.
+    minutes = minute_candles(core, listed, start, end, gcd(interval_ms, origin))
+    return minutes if interval_ms == MINUTE_MS else _aggregated(minutes, interval_ms, origin)
 
 
 def minute_candles(core: Core, listed: Product, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
@@ -218,11 +240,11 @@ def minute_candles(core: Core, listed: Product, start: int, end: int, interval_m
         yield kept[at]
 
 
-def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]:
+def _aggregated(minutes: Iterable[Candle], interval_ms: int, origin: int) -> Iterator[Candle]:
     """Yield longer candles made of ascending shorter ones."""
     total: Candle | None = None
     for minute in minutes:
-        start = minute.start // interval_ms * interval_ms
+        start = _start(minute.start, interval_ms, origin)
         if total is not None and total.start == start:
             total.add(minute)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from ...errors import MalformedRequest
@@ -227,7 +228,7 @@ def transactions(core: Core, values: Values) -> dict[str, Any]:
     values : Values
         Checked parameters by wire name.
     """
-    return paged_log(values, core.state.history.transactions, values["user"], records.transaction)
+    return paged_log(values, core.state.history.transactions, values["user"], partial(records.transaction, core))
 
 
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
@@ -244,7 +245,7 @@ def transaction(core: Core, values: Values) -> dict[str, Any] | None:
     """
     newest = reversed(core.state.history.transactions.records)
     found = next((done for done in newest if done.hash == values["txHash"]), None)
-    return None if found is None else records.transaction(found)
+    return None if found is None else records.transaction(core, found)
 
 
 def block(core: Core, values: Values) -> dict[str, Any]:
@@ -280,7 +281,7 @@ def block(core: Core, values: Values) -> dict[str, Any]:
         "blockTime": min(state.genesis_time + height * state.block_ms, state.time) if closed is None else closed.time,
         "blockHash": core.block_hash(height) if closed is None else closed.hash,
         "txCount": len(inside),
-        **page_of(values, len(inside), inside, records.transaction),
+        **page_of(values, len(inside), inside, partial(records.transaction, core)),
     }
 
 

@@ -347,11 +347,13 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
     }
 
 
-def transaction(done: Transaction) -> dict[str, Any]:
+def transaction(core: Core, done: Transaction) -> dict[str, Any]:
     """Return an explorer transaction.
 
     Parameters
     ----------
+    core : Core
+        State machine of the venue, which knows what was signed since it began to run.
     done : Transaction
         Record of the transaction.
     """
@@ -363,6 +365,7 @@ def transaction(done: Transaction) -> dict[str, Any]:
         "user": to_checksummed(done.address),
         "signer": to_checksummed(done.signer) if done.signer else "",
         "nonce": str(done.nonce),
+        "digest": core.digests.get(done.hash, ""),
         "status": "FAILED" if done.code else "SUCCESS",
         "txCode": done.code,
         "txMsg": done.message,

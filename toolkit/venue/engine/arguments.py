@@ -19,6 +19,30 @@ from ...errors import InputError
 from ...numerals import shown
 from ...products import decimal_text
 from ...protocol.hexbytes import has_wrong_checksum, is_address
+from .commands import Refused, TxCode
+
+
+def name(given: object, field: str) -> str:
+    """Return a name that users chose and others read.
+
+    Parameters
+    ----------
+    given : object
+        Text of an action.
+    field : str
+        Name of the field, for the reason of a refusal.
+
+    Raises
+    ------
+    Refused
+        If it has a character that can't be seen, changes the direction of what follows, or is markup on a page.
+    """
+    text = str(given)
+    wrong = next((each for each in text if not each.isprintable() or each in "<>"), None)
+    if wrong is None:
+        return text
+    reason = f"{field} has {wrong!r}. It is read by others, so it has printable characters, and no < or >"
+    raise Refused(TxCode.BAD_ARGUMENT, reason)
 
 
 def amount(value: Any, field: str) -> str:

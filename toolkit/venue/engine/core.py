@@ -42,6 +42,9 @@ from .commands import (
 )
 from .registry import process
 
+KEPT_DIGESTS = 100_000
+"""Requests whose signed data is known by its hash."""
+
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
 PriceSource = Callable[["Core", int, int], tuple[int, int]]
@@ -115,6 +118,8 @@ class Core:
         Height of the open block. The first block is 1.
     step_hash : str
         Hash of the current transaction or system step, "" until `tx_hash` computes it.
+    digests : dict of str to str
+        Hash of a transaction → hash of its signed data, of the last `KEPT_DIGESTS` requests. Not part of the state.
     products : dict of int to Product
         Product code → Product, built from `state.products`.
     risk_index : RiskIndex
@@ -144,6 +149,7 @@ class Core:
         self.events: list[ev.Event] = []
         self.recording = True
         self.step_hash = ""
+        self.digests: dict[str, str] = {}
         self._digest: bytes | tuple[str, int] = b""
         """The digest of a request, or name and time of a process."""
         self.state = first_state(genesis or Genesis()) if state is None else state
@@ -225,8 +231,13 @@ class Core:
             step = self._digest
             digest = step if isinstance(step, bytes) else b"%d:%s" % (step[1], step[0].encode())
             # The count makes the hash of a repeated request differ. The seed makes that of another venue differ.
-            text = b"%d:%d:" % (self.state.seed, self.state.transactions) + digest
+            text = f"{self.state.seed}:{self.state.transactions}:".encode() + digest
             self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
+            if digest and digest is step:
+                self.digests[self.step_hash] = "0x" + digest.hex()
+                # Clients ask within minutes. The oldest is the first of a dict.
+                if len(self.digests) > KEPT_DIGESTS:
+                    del self.digests[next(iter(self.digests))]
         return self.step_hash
 
     def block_hash(self, height: int) -> str:
@@ -245,7 +256,7 @@ class Core:
             codes, settings = sorted(state.products), sorted(state.settings.items())
             first = state.seed, state.genesis_time, state.block_ms, codes, state.config, settings
             return "0x" + hashlib.sha256(b"genesis:" + msgspec.msgpack.encode(first)).hexdigest()
-        return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
+        return "0x" + hashlib.sha256(f"block:{self.state.seed}:{height}".encode()).hexdigest()
 
     def wake(self, name: str, time: int) -> None:
         """Make a process due at `time`, or earlier if it already is.

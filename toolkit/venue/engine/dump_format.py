@@ -25,7 +25,7 @@ from ..model.state import State
 FORMAT = 1
 """Number of the format. It changes with the shape of the state."""
 KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
-SCHEMA = "e21354a6d53ddc30"
+SCHEMA = "78cdd48142fcf512"
 """Hash of the state's fields (names, order, types). tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384

@@ -73,6 +73,27 @@ class MessageInterceptor(Protocol):
         """
 
 
+class MessageInterference(Protocol):
+    """Method that the hub calls for each message while `active` (see `trouble`)."""
+
+    @property
+    def active(self) -> bool:
+        """False lets every message pass without further calls."""
+
+    def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> Sequence[str]:
+        """Return the texts to send now for one data message.
+
+        Parameters
+        ----------
+        connection : FeedConnection
+            Connection of a subscriber.
+        subject : Subject
+            Subject that the connection subscribed to.
+        text : str
+            Encoded data message.
+        """
+
+
 @dataclass(slots=True, eq=False)
 class Subject:
     """One published stream: its source, its sequence, and the connections that subscribed to it.
@@ -364,6 +385,8 @@ class Hub:
         The venue, with its core and its lock.
     faults : MessageInterceptor
         Scripted faults of the feed, for tests and teaching.
+    trouble : MessageInterference
+        What goes wrong between the feed and its clients.
 
     Attributes
     ----------
@@ -379,9 +402,10 @@ class Hub:
         Largest number of messages that may be queued for one connection.
     """
 
-    def __init__(self, venue: Host, faults: MessageInterceptor) -> None:
+    def __init__(self, venue: Host, faults: MessageInterceptor, trouble: MessageInterference) -> None:
         self.venue = venue
         self.faults = faults
+        self.trouble = trouble
         self.connections = wire.MAX_CONNECTIONS
         self.subscriptions = wire.MAX_SUBSCRIPTIONS
         self.messages_per_second = wire.MAX_MESSAGES_PER_SECOND
@@ -394,7 +418,12 @@ class Hub:
         self._sequences: dict[str, int] = {}
 
     def open(
-        self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
+        self,
+        peer: str = "in-process",
+        *,
+        clock: Callable[[], int] | None = None,
+        queue: int | None = 0,
+        places: int | None = None,
     ) -> FeedConnection:
         """Return a new connection.
 
@@ -410,12 +439,16 @@ class Hub:
         queue : int or None, optional
             Largest number of queued messages (default: 0, the hub's own bound). `None` is for a reader in the same
             process that reads after every command.
+        places : int or None, optional
+            Largest number of connections of this peer (default: `connections`).
         """
+        most = self.connections if places is None else places
         connection = FeedConnection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
             count = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
-            if count >= self.connections:
-                reason = f"{peer} has {count} connections already. An address may have {self.connections}"
+            if count >= most:
+                what = "An address" if places is None else "A seat"
+                reason = f"{peer} has {count} connections already. {what} may have {most}"
                 # The client gets a readable reason before the close frame, whose reason many clients do not show.
                 connection.put(wire.refusal("connect", wire.RATE_LIMITED, reason))
                 connection.close_locked(reason, wire.POLICY_CLOSE)
@@ -544,17 +577,20 @@ class Hub:
             Data of the message, ready for JSON.
         """
         text = wire.data_message(subject.channel, kind, subject.sequence, data)
-        for passed in self.faults.pass_on(connection, subject, text):
-            connection.put(passed, subject)
+        self._pass_on(connection, subject, text)
+
+    def _pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> None:
+        """Queue a message as faults and troubles leave it."""
+        for one in self.faults.pass_on(connection, subject, text) if self.faults.active else (text,):
+            for passed in self.trouble.pass_on(connection, subject, one) if self.trouble.active else (one,):
+                connection.put(passed, subject)
 
     def _broadcast(self, subject: Subject, data: dict[str, Any]) -> None:
-        active = self.faults.active
-        self._increase_sequence(subject, self.faults.skipped(subject) if active else 0)
-        # Encoded once for all subscribers. Only a fault makes texts differ.
+        self._increase_sequence(subject, self.faults.skipped(subject) if self.faults.active else 0)
+        # Encoded once for all subscribers. Only a fault or a trouble makes texts differ.
         text = wire.data_message(subject.channel, "incremental", subject.sequence, data)
         for connection in list(subject.listeners):
-            for passed in self.faults.pass_on(connection, subject, text) if active else (text,):
-                connection.put(passed, subject)
+            self._pass_on(connection, subject, text)
 
     def _drop_subscribers(self, subject: Subject, error: Exception) -> None:
         """Disconnect the subscribers of a subject whose source failed. The command itself must not fail with it."""

@@ -22,6 +22,7 @@ from ..model.market import Market
 from ..risk import account_margin
 
 if TYPE_CHECKING:
+    from ..trouble import ActiveTrouble, Phase, Trouble
     from .faults import Fault, Faults
 
 
@@ -37,6 +38,8 @@ class ControllableVenue(Host, Protocol):
 
     @property
     def faults(self) -> Faults: ...
+    @property
+    def trouble(self) -> ActiveTrouble: ...
     def state_hash(self) -> str:
         """Return the hash of the whole state, as 64 hex digits."""
 
@@ -423,6 +426,26 @@ class Controls(Suggesting):
         """
         self._do("enable", action=action)
 
+    def member(self, address: str) -> None:
+        """Add an account to the class of this venue, or count from now what it gains from the others.
+
+        Parameters
+        ----------
+        address : str
+            Account, `0x` and 40 hex digits.
+        """
+        self._do("member", address=arguments.address(address))
+
+    def apart(self, span: Span = "1s") -> None:
+        """Let orders of the members of a class meet only after one of them rested, so that the market can answer first.
+
+        Parameters
+        ----------
+        span : str or int, optional
+            How long, such as "1s", or in ms (default: "1s").
+        """
+        self._do("apart", span=milliseconds(span))
+
     def ban(self, address: str) -> None:
         """Ban an account and its agents: their actions are answered with code 40281.
 
@@ -547,6 +570,44 @@ class Controls(Suggesting):
         A late request still arrives at its time. Frozen messages arrive now.
         """
         self._venue.faults.clear()
+
+    def set_trouble(self, trouble: Trouble | Mapping[str, Any] | Sequence[Phase | Mapping[str, Any]]) -> list[str]:
+        """Replace the troubles of the venue. Their phases begin to count now.
+
+        Parameters
+        ----------
+        trouble : Trouble, mapping or sequence
+            A `toolkit.venue.trouble.Trouble`, what a file of troubles holds, or a list of troubles. Over HTTP it is
+            what `Trouble.as_json` returns.
+
+        Returns
+        -------
+        list of str
+            Names under which they are counted.
+
+        Examples
+        --------
+        >>> session.venue.control.set_trouble([{"kind": "Lag", "path": "/info/trade/page", "by": "3s"}])
+        ['Lag']
+        >>> session.venue.control.clear_trouble()
+        """
+        if isinstance(trouble, str):  # the path of a file here, which a caller of a served venue must not name
+            raise InputError(f"trouble is {trouble!r}. Give Trouble.load(path)", field="trouble", rule="no path")
+        return self._venue.trouble.set(trouble)
+
+    def clear_trouble(self) -> None:
+        """End all troubles. Late messages of the feed arrive now."""
+        self._venue.trouble.clear()
+
+    def trouble_counts(self) -> dict[str, int]:
+        """Return how often each trouble was applied, by name.
+
+        Returns
+        -------
+        dict of str to int
+            Name → number of requests, rows or messages.
+        """
+        return self._venue.trouble.counts()
 
     def state_hash(self) -> str:
         """Return the hash of the whole state, as 64 hex digits.

@@ -37,6 +37,8 @@ from .journal_file import Entry, Sync
 DUMP_COMMANDS = 10_000
 DUMP_MS = 6 * 3_600_000
 """A dump of the state is begun after this many commands or this many ms of the venue's time."""
+PASSED_MS = 3_600_000
+"""The same while time only passes. A start computes what came after the last dump before it can answer."""
 STEP_COMMANDS = 8
 """Commands of a group for which a further slice of a dump is written."""
 CLOSE_SECONDS = 0.1
@@ -226,7 +228,7 @@ class Journal:
         # Only after the transaction, so that a failed write leaves the chain as the file has it.
         self.count, self._chain = count, chain
 
-    def keep_dump(self, core: Core) -> None:
+    def keep_dump(self, core: Core, span_ms: int = DUMP_MS) -> None:
         """Begin to keep a dump of the state when one is due, so that the next start is quick.
 
         It is written a slice at a time, with the commands that follow.
@@ -235,13 +237,27 @@ class Journal:
         ----------
         core : Core
             State machine of the venue.
+        span_ms : int, optional
+            Time of the venue after which one is due, in ms (default: 6 hours).
         """
         time = core.state.time
         # Two measures: a quiet venue has few commands but much time to compute again, a busy one the reverse.
-        due = self.count - self._dump_number >= DUMP_COMMANDS or time - self._dump_time >= DUMP_MS
+        due = self.count - self._dump_number >= DUMP_COMMANDS or time - self._dump_time >= span_ms
         # Old records leave the memory before the dump begins. It then only names them.
         if due and self._dumping is None and not self._spill(core):
             self._begin_dump(core)
+
+    def pass_time(self, core: Core) -> None:
+        """Keep dumps while time passes without commands, so that a start never computes more than one of them spans.
+
+        Parameters
+        ----------
+        core : Core
+            State machine of the venue.
+        """
+        if not self.closed:
+            self.keep_dump(core, PASSED_MS)
+            self._step()
 
     def _spill(self, core: Core) -> bool:
         """Write a full chunk of old records, and drop it from memory. Return False when there was none."""

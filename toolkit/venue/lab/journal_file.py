@@ -31,7 +31,7 @@ FORMAT = 1
 KIND = FileKind("venue journal", FORMAT, "`toolkit venue --recover` or recover=True keeps what is whole")
 START = b"venue journal %d" % FORMAT
 """Begins the hash chain."""
-SCHEMA = "bba473f8ae7ad252"
+SCHEMA = "3b0e572a21fc9975"
 """Hash of the fields of commands and genesis. tests/test_persisted_formats.py says what to do on a change."""
 
 Sync = Literal["full", "os"]

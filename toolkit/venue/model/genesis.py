@@ -5,6 +5,7 @@ Units as in `state`. Values are the venue's published rules, except those that d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ...checks import MIN_WITHDRAWAL
-from ...errors import warn
+from ...errors import InputError, warn
 from ...products import MarginTables, Product
 from ...protocol.reads.product_rows import TIERS
 from .constants import DAY, PERCENT, USDC
@@ -252,8 +253,9 @@ class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes
     ----------
-    seed : int
-        Seed of all chance (default: 7).
+    seed : int or str
+        Seed of all chance. A public one is a number of up to 64 bits. A secret one is a text of 32 hexadecimal digits:
+        its market does not reveal it (default: 7).
     time : int
         First time of the venue, Unix ms.
     products : list of dict of str to object
@@ -268,7 +270,7 @@ class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         What the rules of other rooms read by name, such as the simulated market.
     """
 
-    seed: int = 7
+    seed: int | str = 7
     time: int = GENESIS_TIME
     products: list[dict[str, Any]] = msgspec.field(default_factory=default_products)
     margin_tables: dict[int, list[dict[str, str]]] = msgspec.field(default_factory=default_margin_tables)
@@ -277,3 +279,25 @@ class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     block_ms: int = 1000
     config: Config = msgspec.field(default_factory=Config)
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def check_seed(seed: int | str) -> int | str:
+    """Return a seed, with the digits of a secret one in lower case.
+
+    Parameters
+    ----------
+    seed : int or str
+        Whole number of up to 64 bits, or 32 hexadecimal digits.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if isinstance(seed, str) and re.fullmatch("[0-9a-fA-F]{32}", seed):
+        return seed.lower()
+    if isinstance(seed, int) and not isinstance(seed, bool) and -(1 << 63) <= seed < 1 << 64:
+        return seed
+    given = f"a text of {len(seed)} characters" if isinstance(seed, str) else repr(seed)  # which may be nearly a secret
+    text = f"seed must be a whole number of up to 64 bits, or a text of 32 hexadecimal digits (secret), not {given}"
+    raise InputError(text, field="seed", rule="64 bits or 32 digits")

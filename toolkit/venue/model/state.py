@@ -427,6 +427,15 @@ class Limit(msgspec.Struct, frozen=True):
     span: int
 
 
+class Group(msgspec.Struct):
+    """The accounts of a class, which could hand money to each other."""
+
+    members: dict[str, int] = {}
+    """Account → what it gained from the others by trades away from the mark, in micro-USDC."""
+    apart_ms: int = 1_000
+    """How long an order of one must have rested before an order of another can meet it."""
+
+
 class Laboratory(msgspec.Struct):
     """Interventions that stay in force until they are taken back."""
 
@@ -442,6 +451,8 @@ class Laboratory(msgspec.Struct):
     """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
     scripts: dict[int, list[tuple[int, int]]] = {}
     """Product → future (time, oracle price in ticks), in order. A price of 0 releases the oracle."""
+    group: Group | msgspec.UnsetType = msgspec.UNSET
+    """The accounts of a class. Unset, it is not in a dump, as before there were classes."""
 
 
 @dataclass(slots=True)
@@ -597,7 +608,7 @@ class State:
         Interventions in force.
     """
 
-    seed: int
+    seed: int | str
     genesis_time: int
     time: int
     block_ms: int
@@ -613,7 +624,7 @@ class State:
     """Process name → time it is due next. A process that sleeps is absent."""
     nonces: dict[str, NonceWindow] = field(default_factory=dict)
     random: int = 0
-    """The seed as 64 bits. No rule draws from it: random numbers follow from the seed by their place."""
+    """The seed as 64 bits, 0 if secret. No rule draws from it: random numbers follow from the seed by their place."""
     transactions: int = 0
     """Transactions and system steps so far, part of every transaction hash."""
     last_order: int = 0
@@ -658,7 +669,7 @@ def first_state(genesis: Genesis) -> State:
         block_ms=genesis.block_ms,
         products={int(row["code"]): dict(row) for row in genesis.products},
         margin_tables={table: [dict(row) for row in rows] for table, rows in genesis.margin_tables.items()},
-        random=genesis.seed & 0xFFFF_FFFF_FFFF_FFFF,
+        random=genesis.seed & 0xFFFF_FFFF_FFFF_FFFF if isinstance(genesis.seed, int) else 0,
         config=genesis.config,
         settings=dict(genesis.settings),
     )

@@ -13,6 +13,7 @@ from typing import Any
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.orders.order_actions import OrderAction
+from ..engine import arguments
 from ..engine.changes import UserNotice
 from ..engine.commands import ActionContext, Outcome, Refused, TxCode
 from ..engine.core import Core
@@ -70,7 +71,7 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
         found = known[address]
         reason = f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"'
         raise Refused(TxCode.BUILDER_REGISTERED, reason)
-    known[address] = Builder(address, str(action["name"]), core.state.time)
+    known[address] = Builder(address, arguments.name(action["name"], "name"), core.state.time)
 
 
 @handles("approveAgentToBuilder")

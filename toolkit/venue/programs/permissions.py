@@ -15,7 +15,9 @@ from ...numerals import time_text
 from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
+from ...protocol.orders.approvals import AGENT_VALIDITY
 from ...protocol.reads.endpoint import MAX_TIME
+from ..engine import arguments
 from ..engine.changes import UserNotice
 from ..engine.commands import CLAIM, SIGNATURE, ActionContext, Refused, Submit, TxCode, WireError
 from ..engine.core import Core
@@ -29,8 +31,6 @@ Given = TypeVar("Given", Approval, Grant)
 MASTER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.role == "master")
 BUILDER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.signer == "Builder agent")
 
-DEFAULT_VALIDITY = 7 * 86_400
-"""Seconds that validitySeconds 0 stands for."""
 LONGEST_VALIDITY = 365 * 86_400
 ZERO_ADDRESS = "0x" + "0" * 40
 _AGENT_SIGNATURE = f"an agent signature is for domain Exchange and source {LOCAL.chain.source}"
@@ -264,7 +264,7 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     Refused
         If the validity is out of its bounds, the wallet is taken, or there is nothing to revoke.
     """
-    master, name = context.account.address, str(action["agentName"])
+    master, name = context.account.address, arguments.name(action["agentName"], "agentName")
     agent = str(action["agentAddress"]).lower()
     first = master not in core.state.permissions.by_master
     if agent == ZERO_ADDRESS:
@@ -305,7 +305,7 @@ def expiry(now_ms: int, validity_seconds: int) -> int:
     validity_seconds : int
         Validity in seconds. 0 stands for 7 days.
     """
-    return min(now_ms + (validity_seconds or DEFAULT_VALIDITY) * 1000, MAX_TIME)
+    return min(now_ms + (validity_seconds or AGENT_VALIDITY) * 1000, MAX_TIME)
 
 
 def _check_free(core: Core, master: str, agent: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine import arguments
 from ..engine.commands import ActionContext, Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import handles
@@ -82,10 +83,11 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
     if amount < CREATION_MINIMUM:
         reason = f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with"
         raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, reason)
+    name = arguments.name(action["name"], "name")
     _check_vault_count(core, owner.address)
     # Deposit and fee together, before either is moved.
     check_covered(core, owner, amount + CREATION_FEE)
-    vault = _new(core, owner.address, str(action["name"]), str(action["description"]))
+    vault = _new(core, owner.address, name, str(action["description"]))
     ledger.move(core, owner, core.state.accounts[ledger.FEES], CREATION_FEE, VAULT_FEE, 0, vault.address)
     pay_in(core, owner, vault, amount, amount)
     record_event(core, context, vault, "CREATE", amount, amount)

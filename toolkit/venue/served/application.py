@@ -21,6 +21,7 @@ from ..feed.hub import FeedConnection, Hub
 from ..host import VenueHost
 from .boundary import Boundary, ServeSettings, is_protected
 from .bounded_feed import Share
+from .bounded_http import SEAT_PLACES, seat_in
 from .lanes import Lane, Places
 
 SLOW_PATHS = ("/info/kline/",)
@@ -48,9 +49,14 @@ class Application:
         Checks of each request before it is read.
     settings : ServeSettings
         Limits and permissions of clients.
+    feed_port : int or None, optional
+        Port at which the feed is, if not at each (default: `None`).
     """
 
-    def __init__(self, venue: VenueHost, boundary: Boundary, settings: ServeSettings) -> None:
+    def __init__(
+        self, venue: VenueHost, boundary: Boundary, settings: ServeSettings, feed_port: int | None = None
+    ) -> None:
+        self._feed_port = feed_port
         self._venue = venue
         self._boundary = boundary
         self._settings = settings
@@ -62,6 +68,8 @@ class Application:
         self._slow = Lane("slow-queries", gateway, way=(self._orders, self._queries))
         self._controls = Lane("controls", gateway, threads=2)
         self._places, self._large_bodies, self._long_answers = Places(AT_ONCE), Places(4), Places(4)
+        self._shares: dict[str, Share] = {}
+        """Seat, or address without one → the processor time that the messages of all its feeds took."""
         self._accounts: dict[object, str] = {}
         """Connection → the account that it last acted for."""
 
@@ -72,6 +80,9 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request or one WebSocket."""
+        if scope["type"] in ("websocket", "http") and self._settings.seat_of is not None:
+            seat, path = seat_in(self._settings.seat_of, scope["path"], scope["headers"])
+            scope = {**scope, "path": path, "seat": seat}
         if scope["type"] == "websocket":
             await self._feed(scope, receive, send)
         elif scope["type"] == "http":
@@ -83,21 +94,30 @@ class Application:
                     self._log(scope, answer, began)
 
     async def _feed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = self._boundary.refuse(scope)
+        refused = self._boundary.refuse(scope) or self._wrong_door(scope)
         if refused is None and scope["path"] == FEED_PATH:
             websocket = WebSocket(scope, receive, send)
             await websocket.accept()
-            await bridge(self._venue.feed, websocket, websocket.client.host if websocket.client else "")
+            whose = scope.get("seat") or (websocket.client.host if websocket.client else "")
+            seated = self._settings.seat_of is not None
+            share = self._shares.setdefault(whose, Share(MESSAGE_SECONDS)) if seated else Share(MESSAGE_SECONDS)
+            await bridge(self._venue.feed, websocket, whose, share, SEAT_PLACES if scope.get("seat") else None)
             return
         reason = f"the feed is at {FEED_PATH}" if refused is None else refused.body.decode()
         if self._settings.log is not None:
             self._settings.log(f"WebSocket {_shown(scope['path'])} refused: {reason}")
         if refused is not None and "websocket.http.response" in scope.get("extensions", {}):
-            headers = [(b"content-type", b"application/json")]  # the server adds the length
+            headers = [(b"content-type", refused.headers["content-type"].encode())]  # the server adds the length
             await send({"type": "websocket.http.response.start", "status": refused.status, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": refused.body})
             return
         await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": reason[:120]})
+
+    def _wrong_door(self, scope: Scope) -> Answer | None:
+        """Return the page of a proxy in front of the requests, if the feed is behind another door (see `trouble`)."""
+        if self._feed_port in (None, scope["server"][1]) or not self._venue.trouble.shut():
+            return None
+        return Answer(404, b"<html><body>404 Not Found</body></html>", {"content-type": "text/html"})
 
     async def _answer(self, scope: Scope, receive: Receive, held: contextlib.AsyncExitStack) -> Answer | None:
         """Return the answer to a request, None for a client that went away before it was read.
@@ -107,7 +127,7 @@ class Application:
         client = scope.get("client") or ("",)
         # The account is not known before the request is read. The last one that this connection signed for is a good
         # guess.
-        whose = client[0], self._accounts.get(client, "")
+        whose = scope.get("seat") or client[0], self._accounts.get(client, "")
         async with self._places.of(whose):
             answer = self._boundary.refuse(scope) or self._boundary.preflight(scope) or self._state(scope)
             await asyncio.sleep(0)  # the others of a client with very many connections wait for later turns of the loop
@@ -129,7 +149,9 @@ class Application:
         if lane is self._slow:
             await held.enter_async_context(self._long_answers.of(whose))
         async with self._places.of(whose):
-            answer = await lane.answer(Incoming(scope["method"], path, query, body, client[0]), whose[1])
+            answer = await lane.answer(
+                Incoming(scope["method"], path, query, body, client[0], seat=scope.get("seat", "")), whose
+            )
         if answer.signer and answer.code in (0, REFUSED):  # what others sign must not count as this account's
             self._accounts[client] = answer.signer
             if len(self._accounts) > KNOWN:
@@ -149,7 +171,7 @@ class Application:
         if path not in ("/health", "/ready"):
             return None
         behind = self._venue.behind_ms()
-        ready = path == "/health" or behind < READY_MS
+        ready = path == "/health" or behind < READY_MS * max(1.0, self._venue.speed)
         data = {"time": self._venue.now_ms(), "behindMs": behind}
         if ready:
             return enveloped(200, 0, "success", data)
@@ -195,8 +217,8 @@ class Application:
         )
 
 
-READY_MS = 5_000
-"""A venue that is further behind its clock than this is not ready."""
+READY_MS = 1_000
+"""A venue that is further behind its clock than this, at the speed of real time, is not ready."""
 
 
 TOO_LONG = MAX_BODY + 1
@@ -251,7 +273,7 @@ def monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
+async def bridge(hub: Hub, websocket: WebSocket, peer: str, share: Share, places: int | None = None) -> None:
     """Carry texts between a WebSocket and a new connection of the feed, until either side ends it.
 
     Parameters
@@ -261,10 +283,14 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
     websocket : WebSocket
         Accepted WebSocket.
     peer : str
-        Address of the client.
+        Address of the client, or its seat.
+    share : Share
+        Processor time that its messages took.
+    places : int or None, optional
+        Largest number of its feeds (default: that of the hub).
     """
     loop, woken, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-    connection = hub.open(peer, clock=monotonic_ms)
+    connection = hub.open(peer, clock=monotonic_ms, places=places)
 
     def on_change() -> None:
         woken.set()
@@ -278,7 +304,7 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
     # Called from any thread, under the venue's lock. It only plans a call of the loop.
     connection.on_wake = wake
     on_change()  # for what happened before `on_wake` was set
-    reader = asyncio.create_task(_receive(connection, websocket))
+    reader = asyncio.create_task(_receive(connection, websocket, share))
     writer = asyncio.create_task(_send(connection, websocket, woken))
     ending = asyncio.create_task(ended.wait())
     tasks = {reader, writer, ending}
@@ -297,9 +323,9 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
             await _close(connection, websocket)
 
 
-async def _receive(connection: FeedConnection, websocket: WebSocket) -> None:
+async def _receive(connection: FeedConnection, websocket: WebSocket, share: Share) -> None:
     """Pass the client's messages to the feed, until it disconnects or the connection is closed."""
-    share, rest = Share(MESSAGE_SECONDS), 0.0
+    rest = 0.0
     while not connection.closed:
         await asyncio.sleep(rest)
         message = await websocket.receive()

@@ -7,6 +7,7 @@ can't send that content type without a preflight request.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -175,6 +176,22 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
+def new_seed() -> str:
+    """Return a new secret seed of 128 bits from the system's randomness, as 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+def seed_hash(seed: int | str) -> str:
+    """Return the SHA-256 of a seed's text, which is announced before the seed itself may be known.
+
+    Parameters
+    ----------
+    seed : int or str
+        Seed of a venue.
+    """
+    return hashlib.sha256(str(seed).encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
     """Settings of a server.
@@ -200,6 +217,10 @@ class ServeSettings:
         Seconds that a client has for the body of a request.
     idle_seconds : float
         Seconds without a request after which a client is disconnected.
+    seat_of : callable or None
+        Takes path and Authorization of a request. Returns the seat that they name, "" for none, and the path without
+        it. Each seat has separate places. The requests of an address that name none share a pool, in which new
+        connections displace old ones (default: there are no seats).
     log : callable or None
         Takes a line for each request. `None` logs nothing.
     """
@@ -213,4 +234,5 @@ class ServeSettings:
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS
     idle_seconds: float = IDLE_SECONDS
+    seat_of: Callable[[str, str], tuple[str, str]] | None = None
     log: Callable[[str], None] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -25,7 +25,30 @@ QUIET_SECONDS = 5.0
 Open: TypeAlias = "defaultdict[str, dict[BoundedHttp, None]]"
 
 
-def bounded(per_ip: int, head_seconds: float) -> Callable[..., asyncio.Protocol]:
+SEAT_PLACES = 16
+"""Connections that one seat may have open, and feeds as many. A new one displaces the oldest."""
+
+
+SeatOf: TypeAlias = Callable[[str, str], tuple[str, str]]
+
+
+def seat_in(seat_of: SeatOf, path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
+    """Return the seat that a request names, "" for none, and its path without it.
+
+    Parameters
+    ----------
+    seat_of : callable
+        See `ServeSettings`.
+    path : str
+        Path of the request.
+    headers : iterable of tuple of (bytes, bytes)
+        Its header lines.
+    """
+    given = next((value for name, value in headers if name == b"authorization"), b"")
+    return seat_of(path, given.decode("latin-1"))
+
+
+def bounded(per_ip: int, head_seconds: float, seat_of: SeatOf | None = None) -> Callable[..., asyncio.Protocol]:
     """Return what makes the protocol of a connection, for one server.
 
     Parameters
@@ -34,8 +57,10 @@ def bounded(per_ip: int, head_seconds: float) -> Callable[..., asyncio.Protocol]
         Largest number of connections of one address.
     head_seconds : float
         Seconds that a client has for the head of a request.
+    seat_of : callable or None, optional
+        Returns the seat that a path names, see `ServeSettings` (default: there are none).
     """
-    return partial(BoundedHttp, defaultdict(dict), per_ip, head_seconds)
+    return partial(BoundedHttp, defaultdict(dict), per_ip, head_seconds, seat_of)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -51,12 +76,22 @@ class BoundedHttp(HttpToolsProtocol):
         Largest number of connections of one address.
     head_seconds : float
         Seconds that a client has for the head of a request.
+    seat_of : callable or None, optional
+        Returns the seat that a path names (default: there are none).
     **options : object
         Options of uvicorn's protocol.
     """
 
-    def __init__(self, open_by_ip: Open, per_ip: int, head_seconds: float, **options: Any) -> None:
+    def __init__(
+        self,
+        open_by_ip: Open,
+        per_ip: int,
+        head_seconds: float,
+        seat_of: SeatOf | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
+        self._seat_of = seat_of
         self._open_by_ip = open_by_ip
         self._per_ip = per_ip
         self._head_seconds = head_seconds
@@ -137,6 +172,14 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Stop the timer of the head."""
         self._head_arrived()
+        # A connection is of no seat until a request names one. Then it makes place for others without.
+        seat = "" if self._seat_of is None else seat_in(self._seat_of, self.url.decode("latin-1"), self.headers)[0]
+        if seat and seat != self._ip:
+            self._release()
+            if len(self._open_by_ip[seat]) >= SEAT_PLACES:
+                self._displace(seat)
+            self._ip = seat
+            self._open_by_ip[seat][self] = None
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -212,7 +255,15 @@ class BoundedHttp(HttpToolsProtocol):
                 other._release()
                 other.transport.abort()
                 return True
-        return False
+        if self._seat_of is None:
+            return False
+        # One that waits for its next request, or else the oldest.
+        held = self._open_by_ip[ip]
+        idle = (each for each in held if each.cycle is None or each.cycle.response_complete)
+        oldest = next(idle, next(iter(held)))
+        oldest._release()
+        oldest.transport.abort()
+        return True
 
     def _refuse_head(self) -> None:
         text = f"the head of a request has at most {MAX_HEAD} bytes and {MAX_HEADERS} header lines. This head has more"

@@ -164,21 +164,21 @@ class Lane:
         for thread in self._threads:
             thread.start()
 
-    async def answer(self, request: Incoming, account: str = "") -> Answer:
+    async def answer(self, request: Incoming, whose: tuple[str, str] = ("", "")) -> Answer:
         """Return the answer to a request, once a thread has come to it.
 
         Parameters
         ----------
         request : Incoming
             The request.
-        account : str, optional
-            Account that it is probably for (default: "", unknown).
+        whose : tuple of (str, str), optional
+            Seat or address that it came from, and the account that it is probably for (default: unknown).
         """
         if self._jobs.count >= WAITING:
             return http_error(503, f"{WAITING} requests wait here already ({self._name}). Send this one again later")
         request.pause = self._pause
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._jobs.put(request.peer, account, (request, future))
+        self._jobs.put(whose[0] or request.peer, whose[1], (request, future))
         return await future
 
     def stop(self) -> None:

@@ -55,6 +55,8 @@ class Served:
         TCP port of the server.
     settings : ServeSettings
         Limits and permissions of clients.
+    feed_port : int or None, optional
+        TCP port of the feed (default: `None`, that of the requests).
 
     Attributes
     ----------
@@ -66,15 +68,17 @@ class Served:
         Token that opens its controls, if they are served.
     """
 
-    def __init__(self, venue: VenueHost, host: str, port: int, settings: ServeSettings) -> None:
+    def __init__(
+        self, venue: VenueHost, host: str, port: int, settings: ServeSettings, feed_port: int | None = None
+    ) -> None:
         self.venue = venue
         self.port = port
         self.control_token = settings.control_token
         if host in WILDCARDS:  # which are no addresses to call
             host = "::1" if ":" in host else "127.0.0.1"
-        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"  # IPv6 addresses are bracketed in URLs
-        self.base_url = f"http://{authority}"
-        self.ws_url = f"ws://{authority}"
+        host = f"[{host}]" if ":" in host else host  # IPv6 addresses are bracketed in URLs
+        self.base_url = f"http://{host}:{port}"
+        self.ws_url = f"ws://{host}:{port if feed_port is None else feed_port}"
 
     @property
     def environment(self) -> Environment:
@@ -169,15 +173,19 @@ def running(
         If the port is taken, or the server does not start.
     """
     settings = settings or ServeSettings()
-    listener = listen(host, port, allow_remote=allow_remote)
-    application = Application(venue, Boundary(settings, host), settings)
+    listeners = [listen(host, port, allow_remote=allow_remote)]
+    if (door := venue.trouble.door()) is not None:
+        listeners.append(_listen_also(listeners[0], host, door, allow_remote))
+    ports = [one.getsockname()[1] for one in listeners]
+    feed_port = ports[1] if door is not None else None
+    application = Application(venue, Boundary(settings, host), settings, feed_port)
     venue.feed.connections = settings.connections_per_ip or MAX_CONNECTIONS
     admission = venue.gateway.admission
     admission.claims = Limit(settings.claims_per_ip or CLAIMS, CLAIM_SPAN)
     admission.claimed_accounts = settings.claimed_accounts
     config = uvicorn.Config(
         application,
-        http=bounded(settings.connections_per_ip or HTTP_CONNECTIONS, settings.head_seconds),  # type: ignore[arg-type]
+        http=bounded(settings.connections_per_ip or HTTP_CONNECTIONS, settings.head_seconds, settings.seat_of),  # type: ignore[arg-type]
         log_config=None,
         log_level="critical",
         access_log=False,
@@ -193,7 +201,7 @@ def running(
     )
     server = uvicorn.Server(config)
     started = threading.Event()
-    thread = threading.Thread(target=_run, args=(server, listener, started), name="toolkit-venue-server", daemon=True)
+    thread = threading.Thread(target=_run, args=(server, listeners, started), name="toolkit-venue-server", daemon=True)
     # From before the first request, so that time already passes when a client connects.
     venue.start_running()
     switching = sys.getswitchinterval()
@@ -202,8 +210,8 @@ def running(
     try:
         thread.start()
         if not started.wait(START_LIMIT) or not server.started:
-            raise VenueError(f"the server did not start on port {listener.getsockname()[1]}")
-        yield Served(venue, host, listener.getsockname()[1], settings)
+            raise VenueError(f"the server did not start on port {ports[0]}")
+        yield Served(venue, host, ports[0], settings, feed_port)
     finally:
         sys.setswitchinterval(switching)
         venue.closing = True  # a long advance of a control ends at its next step
@@ -215,14 +223,24 @@ def running(
         # After the server: no request comes any more, so the lanes can end.
         application.stop()
         venue.closing = False
-        listener.close()
+        for listener in listeners:
+            listener.close()
         venue.stop_running()
 
 
-def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
+def _listen_also(first: socket.socket, host: str, port: int, allow_remote: bool) -> socket.socket:
+    """Return a second listening socket. Without it the first one is closed, since nothing will be served."""
+    try:
+        return listen(host, port, allow_remote=allow_remote)
+    except BaseException:
+        first.close()
+        raise
+
+
+def _run(server: uvicorn.Server, listeners: list[socket.socket], started: threading.Event) -> None:
     async def serve() -> None:
-        asyncio.get_running_loop().set_exception_handler(_report_descriptors(listener))
-        task = asyncio.ensure_future(server.serve(sockets=[listener]))
+        asyncio.get_running_loop().set_exception_handler(_report_descriptors(listeners[0]))
+        task = asyncio.ensure_future(server.serve(sockets=listeners))
         # uvicorn has no event for its start.
         while not server.started and not task.done():
             await asyncio.sleep(0.005)

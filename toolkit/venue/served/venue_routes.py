@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -119,7 +119,9 @@ def functions(venue: ControlledVenue) -> dict[str, Function]:
     }
 
 
-def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = None) -> None:
+def open_routes(
+    venue: ControlledVenue, more: Mapping[str, Function] | None = None, *, only: Container[str] | None = None
+) -> None:
     """Make the venue's gateway answer GET /control and POST /control/<name>.
 
     Parameters
@@ -128,8 +130,11 @@ def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = No
         The venue, with its host and controls.
     more : mapping of str to Function or None, optional
         Name → further function that can be called (default: none).
+    only : container of str or None, optional
+        Names of those that are opened (default: all).
     """
     known = {**functions(venue), **(more or {})}
+    known = {name: function for name, function in known.items() if only is None or name in only}
     listed = [
         {
             "name": name,

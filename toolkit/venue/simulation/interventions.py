@@ -16,7 +16,7 @@ from ..engine.commands import ActionContext, Refused, Submit, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.market import REGIMES
-from ..model.state import Limit
+from ..model.state import Group, Limit
 from ..risk import ledger, prices
 from ..trading import lifecycle, placing
 from . import participants
@@ -380,6 +380,48 @@ def enable(core: Core, action: str) -> None:
     _switch(core.state.laboratory.disabled, action, False)
     if action in actions.ACTIONS and actions.ACTIONS[action].optional:
         _switch(core.state.laboratory.opened, action, True)
+
+
+@controls("member")
+def member(core: Core, address: str) -> None:
+    """Add an account to the class of this venue, or count from now what it gains from the others.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    address : str
+        Account. It need not exist.
+    """
+    _group(core).members[arguments.address(address)] = 0
+
+
+@controls("apart")
+def apart(core: Core, span: int) -> None:
+    """Say how long an order of a member must have rested before an order of another one can meet it.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    span : int
+        Time in ms, 0 or more.
+
+    Raises
+    ------
+    Refused
+        If it is below 0.
+    """
+    if span < 0:
+        raise Refused(TxCode.BAD_ARGUMENT, f"span must be 0 or more, not {span} ms")
+    _group(core).apart_ms = span
+
+
+def _group(core: Core) -> Group:
+    laboratory = core.state.laboratory
+    if not laboratory.group:
+        laboratory.group = Group()
+    return laboratory.group
 
 
 @controls("ban")

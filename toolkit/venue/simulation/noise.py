@@ -1,11 +1,14 @@
 """Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
 
-SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Arrays are of numpy's 64-bit
-integers. No floating-point number decides anything, so the same seed gives the same path everywhere.
+A public seed has up to 64 bits, and SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+2014) makes its words. They are quick to make, and easy to compute backwards. A secret seed is a key of 128 bits, and
+keyed BLAKE2b (RFC 7693) makes its words. Some of them reveal neither the key nor any other word. Arrays are of numpy's
+64-bit integers. No floating-point number decides anything, so the same seed gives the same path everywhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     Integers: TypeAlias = npt.NDArray[np.int64]
 
 _MASK = (1 << 64) - 1
+_KEY = 1 << 128
 GOLDEN = 0x9E3779B97F4A7C15
 SIGMA = 1_000_000
 """Bell-shaped integers are in units of a millionth of a standard deviation."""
@@ -29,16 +33,31 @@ _COARSE = 12
 _MOST = 5 << (LOG_BITS - _COARSE)
 
 
-def mix(*parts: int) -> int:
-    """Return one 64-bit seed from several numbers.
+def key_of(seed: int | str) -> int:
+    """Return a venue's seed as a number: a public one as it is, a secret one as a key.
 
-    Every bit of each part matters.
+    Parameters
+    ----------
+    seed : int or str
+        Public seed, or the hexadecimal digits of a secret one.
+    """
+    # Above 64 bits whatever the digits are: that is how the functions below tell a key from a public seed.
+    return seed if isinstance(seed, int) else int(seed, 16) | _KEY
+
+
+def mix(*parts: int) -> int:
+    """Return one seed from several numbers.
+
+    Every bit of each part matters. If the first part is a key, the result is another key, else it has 64 bits.
 
     Parameters
     ----------
     *parts : int
-        Numbers of any size. Their lowest 64 bits count.
+        Numbers of any size. The lowest 64 bits of those that are no key count.
     """
+    if parts[0] > _MASK:
+        name = ":".join(str(int(part)) for part in parts[1:])
+        return int.from_bytes(_hash(parts[0], name.encode(), 16)) | _KEY
     state = 0
     for part in parts:
         state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
@@ -51,18 +70,28 @@ def _scramble(word: int) -> int:
     return word ^ (word >> 31)
 
 
-def words(seed: int | Words, places: int | Integers) -> Words:
+def _hash(key: int, text: bytes, size: int) -> bytes:
+    return hashlib.blake2b(text, key=key.to_bytes(32), digest_size=size).digest()
+
+
+def words(seed: int, places: Integers) -> Words:
     """Return the words of a seed at some places, as uint64.
 
     Parameters
     ----------
-    seed : int or array of uint64
-        One seed, or a seed for each place.
+    seed : int
+        Public seed or key.
     places : array of int64
         Places of the words, 0 is the first.
     """
     import numpy as np
 
+    if seed > _MASK:
+        # A hash has eight words, and places are mostly next to each other.
+        blocks, inside = np.unique(places >> 3, return_inverse=True)
+        drawn = b"".join(_hash(seed, b"%d" % block, 64) for block in blocks.tolist())
+        found: Words = np.frombuffer(drawn, dtype="<u8").astype(np.uint64).reshape(-1, 8)[inside, places & 7]
+        return found
     word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
     word += np.asarray(seed, dtype=np.uint64)
     word ^= word >> np.uint64(30)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..model.constants import MINUTE_MS
 from ..model.market import Market, ProductFlow, Scales
-from .noise import EXP_BITS, SIGMA, bits, exponential, log_of_ppm, mix, normals, waits, words
+from .noise import EXP_BITS, SIGMA, bits, exponential, key_of, log_of_ppm, mix, normals, waits, words
 
 if TYPE_CHECKING:
     from .noise import Integers
@@ -115,21 +115,21 @@ class FlowSource(NamedTuple):
         return self.minute_parts * common // SIGMA, self.minute_parts * own // SIGMA
 
 
-def source_of(market: Market, seed: int, code: int, symbol: str) -> FlowSource:
+def source_of(market: Market, seed: int | str, code: int, symbol: str) -> FlowSource:
     """Return the source of a product's flow.
 
     Parameters
     ----------
     market : Market
         Numbers of the simulated market.
-    seed : int
-        Seed of the venue.
+    seed : int or str
+        Seed of the venue, a text if it is secret.
     code : int
         Code of the product.
     symbol : str
         Symbol of the product.
     """
-    own = mix(seed, market.seed), code, market.flow(symbol)
+    own = mix(key_of(seed), market.seed), code, market.flow(symbol)
     return FlowSource(*own, *(getattr(market, name) for name in FlowSource._fields[len(own) :]))
 
 
@@ -149,24 +149,17 @@ def volatility(source: FlowSource, first: int, count: int) -> Any:
 
     if not source.clustering:
         return np.full(count, SIGMA)
-    seeds, begins, places = [], [], []
-    for component, (length, _) in enumerate(source.clustering):
+    hours = np.arange(first, first + count) % _DAY_MINUTES // 60
+    logs = np.array(_SEASON)[hours] * (SIGMA // 100)
+    for component, (length, variance) in enumerate(source.clustering):
         owner = source.code if length < _OWN_MINUTES else _SHARED
         # Each kind of draw has a different number in the seed, so that no two share a word.
         seed = mix(source.seed, owner, 0x0A, component)
         # Shifted by the seed, so that components of one length do not change at the same minute.
         begin = first + seed % length
-        seeds.append(seed)
-        begins.append(begin % length)
-        places.append(np.arange(begin // length, (begin + count - 1) // length + 1))
-    sizes = [len(each) for each in places]  # all components are drawn together: most have few values
-    drawn = normals(words(np.repeat(np.array(seeds, dtype=np.uint64), sizes), np.concatenate(places)))
-    hours = np.arange(first, first + count) % _DAY_MINUTES // 60
-    logs, at = np.array(_SEASON)[hours] * (SIGMA // 100), 0
-    for (length, variance), begin, size in zip(source.clustering, begins, sizes, strict=True):
-        values = drawn[at : at + size] * isqrt(variance * SIGMA) // SIGMA - variance  # the product's mean square is 1
-        logs += np.repeat(values, length)[begin : begin + count]
-        at += size
+        drawn = normals(words(seed, np.arange(begin // length, (begin + count - 1) // length + 1)))
+        values = drawn * isqrt(variance * SIGMA) // SIGMA - variance  # the product's mean square is 1
+        logs += np.repeat(values, length)[begin % length :][:count]
     return exponential(log_of_ppm(logs)) * SIGMA >> EXP_BITS
 
 

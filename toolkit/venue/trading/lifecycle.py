@@ -36,6 +36,8 @@ DEFAULT_LEVERAGE = 20
 Fill = tuple[int, int, int, int, int, int, int, int, int, int]
 """The fields of an OrderEvent that only a fill has, from `fill_price` to `short_term`."""
 NO_FILL: Fill = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+TRIED_AGAIN = "It stays armed and tries again at the next trade, price or offer within it"
+"""End of the reason of a triggered exit that found too little."""
 EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")
 
 
@@ -356,8 +358,7 @@ def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason
     order.status = UNTRIGGERED
     account.waiting += 1
     core.triggers[order.product].add(order)
-    again = "It stays armed and tries again at the next trade, price or offer within it"
-    record(core, account, order, f"{reason}. {again}")
+    record(core, account, order, f"{reason}. {TRIED_AGAIN}")
 
 
 def end(
@@ -466,6 +467,11 @@ def drop_uncovered(
             continue
         if order.priority and not order.reducing:
             reason = "margin: the position that it would have closed is gone"
+            if accepted is not None and leg.size:
+                size = core.products[order.product].quantity_text(leg.size)
+                reason = (
+                    f"margin: order {accepted.id} closes the same position of {size}, and no margin is left to open"
+                )
             reduce_or_cancel(core, account, order, excess, reason)
 
 
@@ -489,6 +495,7 @@ def reduce_or_cancel(core: Core, account: VenueAccount, order: VenueOrder, exces
     """
     if order.leaves > excess_steps:
         take_from_resting(core, account.positions[order.product], order, excess_steps)
+        order.reason = reason  # its last fill will say FILLED for what is left
         record(core, account, order, reason)
         return excess_steps
     leaves = order.leaves

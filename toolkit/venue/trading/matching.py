@@ -30,6 +30,7 @@ from ..model.constants import (
     TAKER,
 )
 from ..model.history import Candle, ClosedPosition, PublicTrade
+from ..model.state import Group
 from ..risk import account_margin, fees, ledger, order_margin, solvency
 from . import lifecycle
 from .lifecycle import position_of
@@ -121,6 +122,7 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
     """
     side, stopped = order.side, ""
     ladder = core.books[order.product].side(-side)
+    group = core.state.laboratory.group or None
     while order.leaves:
         price_ticks = ladder.best
         if not price_ticks or (price_ticks > limit_ticks if side > 0 else price_ticks < limit_ticks):
@@ -128,6 +130,13 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         # Looked up again for each fill, because a fill can cancel other orders of the level: reduce-only ones, exits
         # and own ones.
         maker = next(iter(ladder.levels[price_ticks].orders.values()))
+        if group and _is_apart(core, group, order, maker):
+            behind = (each for level in ladder.within(limit_ticks) for each in level.orders.values())
+            found = next((each for each in behind if not _is_apart(core, group, order, each)), None)
+            if found is None:  # the rest must not enter the book, which it would cross
+                stopped = APART
+                break
+            maker = found
         # The resting order goes and the taker trades on, so that no account trades with itself.
         if maker.address == order.address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: order {order.id} is of the same account")
@@ -138,6 +147,24 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
     return stopped
+
+
+APART = (
+    "the next offer is of a classmate. Classmates' orders meet only after one of them rested for a second, and never "
+    "while time is held, so that the market can answer first"
+)
+
+
+def _is_apart(core: Core, group: Group | None, order: VenueOrder, maker: VenueOrder) -> bool:
+    """Return whether two orders must not meet: of two accounts of a class, and nobody else could take the first yet."""
+    if not group or maker.address == order.address or not (_is_of(core, maker) and _is_of(core, order)):
+        return False
+    return core.state.time - max(maker.created, maker.updated) < group.apart_ms
+
+
+def _is_of(core: Core, order: VenueOrder) -> bool:
+    """Return whether an order is of a class: of any of its users, also of those who came later, or of their vaults."""
+    return core.state.accounts[order.address].kind in ("user", "vault") and order.address != core.state.lp_vault
 
 
 def fill_maker(core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder) -> None:
@@ -191,6 +218,11 @@ def _fill(core: Core, account: VenueAccount, position: Position, order: VenueOrd
     # is really open.
     order.leaves -= steps
     lifecycle.take_from_resting(core, maker_position, maker, steps)
+    group = state.laboratory.group
+    if group and _is_of(core, order) and _is_of(core, maker):
+        gained = order.side * (state.markets[code].mark - price_ticks) * steps * product.unit
+        group.members[order.address] = group.members.get(order.address, 0) + gained
+        group.members[maker.address] = group.members.get(maker.address, 0) - gained
     trade = publish_trade(core, product, order.side, price_ticks, steps)
     # always the maker first: ledger entries and events are numbered, so their order is part of the state
     settle(core, maker_account, maker_position, maker, trade, MAKER)
@@ -391,12 +423,12 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
     too_large: list[tuple[VenueOrder, int, str]] = []
     ladder = core.books[order.product].side(-order.side)
     accounts, makers = core.state.accounts, dict[str, _Party]()
-    taker = _Party(accounts[order.address], order, TAKER)
+    taker, group = _Party(accounts[order.address], order, TAKER), core.state.laboratory.group or None
     for level in ladder.within(limit_ticks):
         for resting in level.orders.values():
             address = resting.address
-            # Own orders are cancelled by the matching, so they add nothing.
-            if address == order.address:
+            # Own orders are cancelled by the matching, and classmates' may be passed over, so they add nothing.
+            if address == order.address or _is_apart(core, group, order, resting):
                 continue
             maker = makers.get(address)
             if maker is None:

@@ -271,6 +271,8 @@ function renderPanel(model, el, title, build) {
     setText(news, what ? `${when} UTC ${what}` : "");
     setVisible(news, what);
     toggleClass(news, "tk-danger", ["liquidation", "adl", "paused"].includes(kind));
+    const doubted = (model.get("view") || {}).doubt;
+    const noted = [reason, doubted && `unknown: ${doubted}`].filter(Boolean).join(". ");
     setText(pending, waits && `⚠ ${waits}`);
     setVisible(pending, waits);
     // The kernel may be the one that is silent: what may be pressed is the page's own decision.
@@ -280,8 +282,8 @@ function renderPanel(model, el, title, build) {
     setText(status, now);
     toggleClass(root, "tk-locked", now !== "live");
     toggleClass(root, "tk-veiled", ["saved", "no kernel"].includes(now));
-    setText(lockNote, reason ? `⚠ ${reason}` : "");
-    setVisible(lockNote, reason);
+    setText(lockNote, noted ? `⚠ ${noted}` : "");
+    setVisible(lockNote, noted);
     const dead = DEAD.includes(now);
     if (body.disabled !== dead) {
       // What is disabled loses the focus; it waits at the reason, and returns.

@@ -209,7 +209,7 @@ class Panel(anywidget.AnyWidget):
             self._send_beat()
             try:
                 lock = self._lock_reason()
-                view = {**self._make_view(), "loaded": self.loaded}
+                view = {**self._make_view(), "loaded": self.loaded, "doubt": self._watch.doubt}
             except Exception as error:
                 self._failed = True
                 self._show_error(error)
@@ -227,7 +227,7 @@ class Panel(anywidget.AnyWidget):
 
     def _take_picture(self) -> None:
         self._pictured = time.monotonic()
-        self.picture = page(self._snapshot(), self.lock, self.colors, self.as_of)
+        self.picture = page(self._snapshot(), self._caveat, self.colors, self.as_of)
 
     def _send_beat(self) -> None:
         now = time.monotonic()
@@ -261,6 +261,11 @@ class Panel(anywidget.AnyWidget):
             if live.errors:
                 raise live.errors[-1]
         return next((stale_reason(live) for live in self._needed if live.stale), "") or self._watch.silence()
+
+    @property
+    def _caveat(self) -> str:
+        """Why what it shows may be wrong, in words."""
+        return "; ".join(filter(None, [self.lock, self._watch.doubt]))
 
     def _show_error(self, error: BaseException) -> None:
         self.problem = str(error) or type(error).__name__
@@ -398,11 +403,11 @@ class Panel(anywidget.AnyWidget):
     def __repr__(self) -> str:
         if not self.loaded:
             return f"<{type(self).__name__} {self._subject}: not loaded>"
-        text = " · ".join(line for line in self._lines() if line)
+        text = " · ".join(line for line in (*self._lines(), self._caveat) if line)
         return f"<{type(self).__name__} {text or self._subject}>"
 
     def __str__(self) -> str:
-        lines = self._lines() if self.loaded else ("not loaded",)
+        lines = (*self._lines(), *filter(None, [self._caveat])) if self.loaded else ("not loaded",)
         return "\n".join([f"{type(self).__name__} {self._subject}".strip(), *lines])
 
     def snapshot(self) -> str:
@@ -416,7 +421,7 @@ class Panel(anywidget.AnyWidget):
         self._await_data()
         self.refresh()
         inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
-        return page(inner, self.lock, self.colors, self.as_of)
+        return page(inner, self._caveat, self.colors, self.as_of)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         html = self.snapshot()

@@ -1,4 +1,5 @@
-"""Data for all panels of a session: whether messages arrive, the venue's time, and whether the agent may sign."""
+"""Data for all panels of a session: whether messages arrive, the venue's time, whether the agent may sign, and whether
+the positions agree with orders, fills and the wallet."""
 
 from __future__ import annotations
 
@@ -9,8 +10,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
+from ...client.account.account_book import AccountBook
+from ...client.account.by_orders import by_all_orders
+from ...client.account.witnesses import Witnesses
+from ...client.io.flow import within
+from ...client.io.transport import NO_RETRY
 from ...environments import LOCAL
 from ...errors import ToolkitError
+from ...limits import Book
 from ...numerals import time_text
 from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import CancelAll, order_ids
@@ -30,6 +37,10 @@ QUIET_MS = 2_000
 """After so long without a message, answers to pings included, nothing may be signed. The page has the same."""
 RETRY_SECONDS = 5.0
 LISTING_SECONDS = 1.0
+COMPARE_MS, AGAIN_MS, COMPARE_SECONDS = 5_000, 1_000, 2.0
+"""Time of the venue between two comparisons of positions with orders and fills, while they differ, and longest wait."""
+PATIENCE_MS = 2_000
+"""Positions that differ for so long are in doubt."""
 EVERY = "ALL"
 """In place of a symbol: a request for all products. It is also what Mainnet asks to type then."""
 OWN_CANCELS = 50
@@ -112,14 +123,16 @@ class SessionWatch:
         self._entries: dict[str, Decimal] = {}
         self._unlisted: dict[str, str] = {}
         self._listed_at = 0.0
+        self._witnesses = Witnesses(AccountBook({}), PATIENCE_MS, looks=2)
+        self._compare_ms = 0
         if session.account is not None:
-            self._positions = stream.positions()
+            self._positions, self._wallet = stream.positions(), stream.account()
             named = ((stream.events(), self._on_events), (stream.fills(), self._on_fills))
             others = ((stream.order_history(), self._on_orders), (stream.funding(), self._on_funding))
             for live, call in named + others:
                 live.on_update(call)
                 self._lives.append(live)
-            self._lives.append(self._positions)
+            self._lives += [self._positions, self._wallet]
         # Only while panels are open: scripts need no pings, and the venue limits requests.
         stream.health._watch(PING_MS)
 
@@ -173,11 +186,43 @@ class SessionWatch:
             ]
         self._follow_time()
         self._follow_listing()
+        self._compare()
         for row in self._positions.rows() if self._session.account is not None else ():
             held = row["long_size"] + abs(row["short_size"])
             if held:
                 # Kept before a liquidation: afterwards the position is gone, and its entry price with it.
                 self._entries[row["symbol"]] = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
+
+    def _compare(self) -> None:
+        """Compare the positions that panels show with orders, fills and the wallet."""
+        session, now_ms = self._session, self._session._runtime.now()
+        if session.account is None or now_ms < self._compare_ms or self._positions.age_ms is None:
+            return
+        pause_ms = AGAIN_MS if self._witnesses.differ else COMPARE_MS
+        self._compare_ms = now_ms + round(pause_ms * max(1, session.clock.speed))
+        rows, wallet = self._positions.rows(), self._wallet.value
+        shown = {row["symbol_code"]: (row["long_size"], abs(row["short_size"])) for row in rows}
+        hedge = any(row["position_mode"] == "HEDGE" for row in rows) or None
+        listed = by_all_orders(session._catalogue, NO_RETRY, str(session.account), None, shown, hedge)
+        try:
+            self._witnesses.book = session._driver.run(within(listed, COMPARE_SECONDS))
+        except ToolkitError:
+            return
+        if wallet.get("equity") is not None:
+            assigned, pnl = (sum(float(row[one] or 0) for row in rows) for one in ("assigned_margin", "unrealized_pnl"))
+            notional = sum(float(sum(shown[row["symbol_code"]]) * (row["mark_price"] or 0)) for row in rows)
+            self._witnesses.set_equity(float(wallet["equity"]), float(wallet["balance"]), assigned, pnl, notional)
+        self._witnesses.compare(now_ms)
+
+    @property
+    def doubt(self) -> str:
+        """What contradicts the positions that are shown, in words, "" where nothing does."""
+        return "; ".join(self._witnesses.lasting.values())
+
+    def doubted(self) -> dict[str, Book]:
+        """Return by symbol what orders and fills leave, where that contradicts the positions for long."""
+        lasting = self._witnesses.lasting
+        return {name: one for name, one in self._witnesses.book.account.items() if f"positions {name}" in lasting}
 
     def silence(self) -> str:
         """Return why nothing may be signed though the connection is open: nothing has come for a while."""

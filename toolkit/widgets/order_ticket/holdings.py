@@ -248,6 +248,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     after = _position_after(draft, holdings, filled, notional)
     preview: dict[str, Any] = {
         "notional": notional,
+        "at_mark": filled * market.mark if market.mark else None,
         "price": notional / filled if filled else worst,
         "worst_price": worst if draft.market else None,
         "bankruptcy_price": bound,
@@ -411,7 +412,8 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if not preview:
         return []
     tick = product.tick_size
-    rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
+    at_mark = "" if preview["at_mark"] is None else f"about {money(preview['at_mark'])} USDC at mark"
+    rows = [["Value", f"{money(preview['notional'])} USDC", at_mark]]
     if "slices" in preview:
         slices, quantity, interval_ms = preview["slices"]
         each = f"{trimmed(quantity)} {product.base}, one every {timedelta(milliseconds=interval_ms)}"

@@ -119,8 +119,11 @@ class OrderKind(KindRules):
         draft, market = inputs.draft, inputs.market
         # Before the quantity: a share of the margin is measured at the worst price.
         worst = self.worst_price(inputs)
-        read = rules.read_quantity(inputs, worst)
-        problems, quantity = ([read], None) if isinstance(read, Problem) else ([], read)
+        # First of all: by prices that contradict each other no quantity is offered.
+        problems = rules.price_problems(inputs)
+        read = None if problems and draft.quantity_as != "base" else rules.read_quantity(inputs, worst)
+        quantity = None if isinstance(read, Problem) else read
+        problems += [read] if isinstance(read, Problem) else []
         if not draft.market and not draft.price:
             problems.append(rules.missing("price", "a price is needed", rules.best_prices(market)))
         inputs, unread = rules.with_exit_prices(inputs, plain_decimal(quantity))

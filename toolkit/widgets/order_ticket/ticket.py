@@ -12,7 +12,7 @@ from ...errors import CheckFailed, InputError, LimitReached, ToolkitError, requi
 from ...products import decimal_text
 from ...protocol.orders.names import ActionField, ActionType, OrderField
 from ..base_panel import static_view
-from ..base_panel.number_format import grouped, short, trimmed
+from ..base_panel.number_format import grouped, money, short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from .draft import Amount, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, in_base
@@ -167,12 +167,12 @@ class OrderTicket(ReviewedPanel):
         Returns
         -------
         dict
-            `notional`: value of what fills. `price`: mean price expected. `worst_price`: bound of a market order.
-            `bankruptcy_price`: where it bounds what closes. `fills_now` and `fills`: base units. `fee`. `margin`: what
-            it takes from the available margin, fees included. `effect`: the position in words. `liquidation_price`:
-            estimated, after the whole fill. Without `liquidation_known` it can't be estimated. Fee, margin and leverage
-            are `None` where they are not known. Further keys: `available`, `leverage`, `realized_pnl`, `size_before`,
-            `size_after` and `entry_after`.
+            `notional`: value of what fills. `at_mark`: the same at the mark price. `price`: mean price expected.
+            `worst_price`: bound of a market order. `bankruptcy_price`: where it bounds what closes. `fills_now` and
+            `fills`: base units. `fee`. `margin`: what it takes from the available margin, fees included. `effect`: the
+            position in words. `liquidation_price`: estimated, after the whole fill. Without `liquidation_known` it
+            can't be estimated. Fee, margin and leverage are `None` where they are not known. Further keys:
+            `available`, `leverage`, `realized_pnl`, `size_before`, `size_after` and `entry_after`.
         """
         return dict(self._validate().preview)
 
@@ -231,7 +231,10 @@ class OrderTicket(ReviewedPanel):
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
         self._places = True
-        return self._begin_review(self._kind.request(order), order.describe(), verb, self.symbol)
+        # A quantity says little of the money that it is, which no book that lies can change.
+        at_mark = self._validation.preview.get("at_mark")
+        question = order.describe() + (f", about {money(at_mark)} USDC at mark" if at_mark else "")
+        return self._begin_review(self._kind.request(order), question, verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
         """Start the review of another leverage of the product.

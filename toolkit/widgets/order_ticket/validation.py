@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import margin
-from ...checks import Failure, check_order
+from ...checks import Failure, check_order, check_prices
 from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ...numerals import plain_decimal, plain_text
 from ...orders import Bracket, Order
@@ -130,6 +130,30 @@ def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]
         choice = Choice("without reduce-only", {"reduce_only": False})
         problems.append(Problem("reduce_only", "bracket", message, (choice,)))
     return problems
+
+
+def price_problems(inputs: TicketInputs) -> list[Problem]:
+    """Return the problem of prices that contradict each other, where the order is sized or traded by them.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    """
+    draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
+    # What is sold at a limit far below the market trades at the market: for a multiple of its value.
+    limit = None if draft.market or draft.is_buy or draft.quantity_as == "base" else plain_decimal(draft.price)
+    if draft.reduce_only or not (draft.market or draft.quantity_as == "share" or limit):
+        return []
+    quantity = plain_decimal(draft.quantity) if draft.quantity_as == "base" else None
+    if quantity is not None and not holdings.hedge and quantity <= -holdings.size * draft.sign:
+        return []  # it closes the position or a part of it
+    book = market.ask if draft.is_buy else market.bid
+    prices = {"book": book, "mark": market.mark, "last": market.last}
+    if limit and all(limit < one for one in prices.values() if one):
+        prices["limit"] = limit
+    slippage = plain_decimal(draft.slippage) if draft.slippage else None
+    return [_problem(one, FIELDS, draft) for one in check_prices(inputs.product, prices, slippage)]
 
 
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:

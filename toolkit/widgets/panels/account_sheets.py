@@ -24,7 +24,7 @@ from ..base_panel.number_format import (
 )
 from ..base_panel.panel import Panel, module
 from ..order_ticket.holdings import AccountStreams, row_of
-from .blotter import funding_row, size_text
+from .blotter import either_size, funding_row, size_text
 
 if TYPE_CHECKING:
     from ...plain_session import Session
@@ -205,7 +205,8 @@ class LiquidationMap(Panel):
     def _make_view(self) -> dict[str, Any]:
         rows = self._account.marked_positions(self._tickers)
         shown = [self._position(row, rows) for row in rows if row["mark_price"]]
-        stress = stress_rows(rows, self._products, self._account.wallet_row)
+        doubted = bool(self._watch.doubted())
+        stress = [] if doubted else stress_rows(rows, self._products, self._account.wallet_row)
         columns = ("Product", "Size", "Mark", "Liq. price", "Distance", "Result there")
         return {
             "title": "Liquidation map",
@@ -221,6 +222,9 @@ class LiquidationMap(Panel):
         product, mark = self._products.find(row["symbol"]), row["mark_price"]
         estimate, size, tick = self._account.liquidation(product, mark, rows), net_size(row), product.tick_size
         price = estimate.price
+        if counted := self._watch.doubted().get(row["symbol"]):
+            size_words = either_size(size_text(row), counted)
+            return {"cells": [row["symbol"], size_words, in_units(mark, tick), *[UNKNOWN] * 3], "bar": None}
         cells = [row["symbol"], size_text(row), in_units(mark, tick), estimate.text(tick, MISSING)]
         if price is None:
             return {"cells": [*cells, estimate.text(tick), ""], "bar": None}

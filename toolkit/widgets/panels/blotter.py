@@ -6,18 +6,32 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from ...client.account.account_book import in_words
+from ...client.orders.receipts import Receipt
 from ...client.reads.derived_columns import net_size, pnl_of
-from ...errors import InputError, LimitReached
+from ...errors import ActionRejected, InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ...products import decimal_text
 from ...protocol.orders.items import CancelItem
 from ...protocol.orders.order_actions import CancelAll, CancelOrders
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, in_units, mean_text, money, side_text, signed, trimmed
+from ..base_panel.number_format import (
+    MISSING,
+    UNKNOWN,
+    change,
+    grouped,
+    in_units,
+    mean_text,
+    money,
+    side_text,
+    signed,
+    trimmed,
+)
 from ..base_panel.panel import can_sign, confirmed, module
 from ..base_panel.review import ReviewedPanel, order_row
 from ..base_panel.watch import EVERY
@@ -25,8 +39,8 @@ from ..order_ticket.holdings import NO_PRICE, UNKNOWN_PRICE, UNTRIGGERED, Accoun
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
-    from ...client.orders.receipts import Receipt
     from ...client.parent_orders.plan import Plan
+    from ...limits import Book
     from ...plain_session import Session
 
 
@@ -38,6 +52,8 @@ PARENTS_SECONDS = 1.0
 HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
+_OF_POSITION = ("side", "entry", "mark", "liquidation", "margin", "pnl", "roi", "funding", "leverage", "exits")
+"""Columns of a position that are unknown while orders and fills contradict its size."""
 _MAKERS = {"take_profit": take_profit, "stop_loss": stop}
 Row = Mapping[str, Any]
 EXITS = {"TP_FROM_POSITION": "take_profit", "SL_FROM_POSITION": "stop_loss"}
@@ -243,18 +259,29 @@ class Blotter(PositionPanel):
         It raises further errors as `session.place` does.
         """
         row, sizes = self._position(symbol)
-        if not sizes:
+        doubted = self._watch.doubted().get(symbol)
+        if not sizes and doubted is None:
             message = f"there is no position in {symbol} to close"
             raise InputError(message, field="symbol", rule="position", value=symbol)
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
-        shown = size_text(row)
-        if size is not None and size != shown:
+        shown = "" if row is None else size_text(row)
+        if doubted is None and size is not None and size != shown:
             message = f"the position in {symbol} is {shown} now, not {size}. Check it and try again"
             raise InputError(message, field="size", value=size)
-        hedge = row["position_mode"] == "HEDGE"
+        modes = [row["position_mode"] == "HEDGE"] if row is not None else [False, True]
+        if doubted is not None:  # the venue takes of both sizes what there is
+            sizes += [leg * doubted.step_size for leg in (doubted.longs, -doubted.shorts) if leg]
         # Reduce-only: a position that is closed meanwhile is not turned around.
-        orders = [(close_position(symbol, one, hedge=hedge), one) for one in sizes]
-        return [self._sign_and_send(order, f"closed {trimmed(abs(one))} {symbol}") for order, one in orders]
+        receipts, refusal = list[Receipt](), None
+        for one, hedge in product(sizes, modes):
+            order = close_position(symbol, one, hedge=hedge)
+            try:
+                receipts.append(self._sign_and_send(order, f"closed {trimmed(abs(one))} {symbol}"))
+            except ActionRejected as error:
+                refusal = error
+        if refusal is not None and (doubted is None or not receipts):
+            raise refusal
+        return receipts
 
     def close_all(self) -> Prepared:
         """Start the review of closing all shown positions at market, reduce-only, in one request.
@@ -469,7 +496,7 @@ class Blotter(PositionPanel):
         histories[name] = [make(len(latest) - at, one) for at, one in enumerate(latest[: -count - 1 : -1])]
         return {
             "symbol": self._only or "",
-            "positions": [self._position_row(one, rows, orders) for one in self._shown(rows)],
+            "positions": self._position_rows(rows, orders),
             "orders": [open_order_row(one) for one in self._shown(orders)],
             "parents": self._parent_rows(),
             "history": self.history,
@@ -479,6 +506,18 @@ class Blotter(PositionPanel):
             "notice": self.notice,
             "review": self._review_view(),
         }
+
+    def _position_rows(self, rows: list[Any], orders: list[Any]) -> list[dict[str, Any]]:
+        """Return the rows of positions. Where orders and fills contradict one, it has both sizes, and no more."""
+        found = {one["symbol"]: self._position_row(one, rows, orders) for one in self._shown(rows)}
+        for symbol, book in self._watch.doubted().items():
+            if self._only in (None, symbol):
+                none = {"symbol": symbol, "size": "nothing", "one": False} | dict.fromkeys(EXITS.values(), "")
+                shown = found.get(symbol, none)
+                kept = {name: shown[name] for name in none}
+                unknown = dict.fromkeys(_OF_POSITION, UNKNOWN)
+                found[symbol] = unknown | kept | {"size": either_size(shown["size"], book)}
+        return list(found.values())
 
     def _position_row(self, row: Row, rows: list[Any], orders: list[Any]) -> dict[str, Any]:
         product, mark, size = self._products.get(row["symbol"]), row["mark_price"], net_size(row)
@@ -590,6 +629,19 @@ def size_text(row: Row) -> str:
     return " / ".join(map(trimmed, legs(row))) or trimmed(Decimal(0))
 
 
+def either_size(shown: str, counted: Book) -> str:
+    """Return both sizes of a position that orders and fills contradict.
+
+    Parameters
+    ----------
+    shown : str
+        Size as the positions show it.
+    counted : Book
+        Position by orders and fills.
+    """
+    return f"{shown}, or {in_words(counted.step_size, (counted.longs, counted.shorts))} by orders and fills"
+
+
 def open_order_row(row: Row) -> dict[str, Any]:
     """Return an open order as the page shows it.
 
@@ -644,7 +696,7 @@ def parent_row(plan: Plan, status: str) -> dict[str, Any]:
         "orders": f"{plan.done} / {twap.slices}",
         "next": f"{datetime.fromtimestamp(plan.due_ms / 1000, UTC):%H:%M:%S}" if running else "",
         "status": status.lower(),
-        "message": plan.message,
+        "message": plan.why,
         "open": status in ("RUNNING", "INTERRUPTED"),
         "idle": status == "INTERRUPTED",
     }

@@ -4,7 +4,7 @@ function render({ model, el }) {
     const table = dataTable("Students by return", [
       num("rank", "Rank"), { key: "name", name: "Name" }, num("equity", "Equity USDC"), { ...num("return", "Return"), signed: true },
       num("drawdown", "Drawdown"), num("fees", "Fees USDC"), num("trades", "Trades"),
-      num("left_out", "Left out USDC"),
+      num("market", "Market USDC"), num("classmates", "Classmates USDC"), num("left_out", "Left out USDC"),
     ], { empty: "No students." });
     const heading = h("h4", {}, "News");
     const list = h("ul", { class: "tk-news" });

@@ -133,16 +133,17 @@ class Leaderboard(Panel):
         Returns
         -------
         DataFrame
-            `rank`: int64. `name`: string. `equity`: float64, USDC. `return` and `drawdown`: float64, ratios (0.1 is 10
-            %). `fees`: float64, USDC. `trades`: int64. `left_out`: float64, USDC that others paid without a trade,
-            which the return does not count.
+            `rank`: Int64, missing for too few trades. `name`: string. `equity`: float64, USDC. `return` and `drawdown`:
+            float64, ratios (0.1 is 10 %). `fees`: float64, USDC. `trades`: int64. `left_out`: float64, USDC that others
+            paid without a trade, which the return does not count. `market` and `classmates`: float64, USDC, the profit
+            of trades with the market, and what trades with classmates brought away from the mark.
         """
         import pandas as pd
 
-        numbers = dict.fromkeys(("equity", "return", "drawdown", "fees", "left_out"), "float64")
-        columns = ["rank", "name", "equity", "return", "drawdown", "fees", "trades", "left_out"]
+        columns = ["rank", "name", "equity", "return", "drawdown", "fees", "trades", "left_out", "market", "classmates"]
+        whole = {"rank": "Int64", "name": "string", "trades": "int64"}
         frame = pd.DataFrame(self.live.rows, columns=columns)
-        return frame.astype({"rank": "int64", "name": "string", "trades": "int64", **numbers})
+        return frame.astype(dict.fromkeys(columns, "float64") | whole)
 
     def _make_view(self) -> dict[str, Any]:
         live = self.live
@@ -156,15 +157,17 @@ class Leaderboard(Panel):
 
     def _snapshot(self) -> str:
         columns = {"rank": "", "name": "", "equity": "equity USDC", "return": "", "drawdown": ""}
-        columns |= {"fees": "fees USDC", "trades": "", "left_out": "left out USDC"}
+        columns |= {"fees": "fees USDC", "trades": "", "market": "market USDC", "classmates": "classmates USDC"}
+        columns |= {"left_out": "left out USDC"}
         head = static_view.heading("Leaderboard", self.view["time"])
         return head + static_view.records(columns, self.view["rows"], "no students")
 
 
-_SHOWN: Any = {"rank": str, "equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str,
-               "left_out": money}  # fmt: skip
+_SHOWN: Any = {"equity": money, "return": change, "drawdown": percent, "fees": money, "trades": str,
+               "market": money, "classmates": money, "left_out": money}  # fmt: skip
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     numbers = {name: show(Decimal(repr(row[name]))) for name, show in _SHOWN.items()}
-    return {"id": row["name"], "name": row["name"], **numbers}
+    rank = "–" if row["rank"] is None else str(row["rank"])
+    return {"id": row["name"], "rank": rank, "name": row["name"], **numbers}

@@ -152,7 +152,6 @@ CONTEXTS = """time,coin,funding,open_interest,prev_day_px,day_ntl_vlm,premium,or
 2023-11-14T00:00:00Z,BTC,0.0000125,1234.5,36000.0,1000000.5,0.0004,36500.0,36510.0,36511.0,36509.0
 2023-11-14T00:00:00Z,ETH,-0.0000125,2234.5,2000.0,1000000.5,-0.0004,2050.0,2051.0,,
 """
-MARK = "1700000000000,36500.1,36510.0,36490.0,36505.5,0,1700000059999,0,60,0,0,0\n"
 
 
 def test_asset_contexts_are_a_history_of_mark_index_and_open_interest(tmp_path: Path) -> None:
@@ -162,17 +161,6 @@ def test_asset_contexts_are_a_history_of_mark_index_and_open_interest(tmp_path: 
     assert list(frame) == ["time", "symbol", "rate", "mark", "index", "open_interest", "premium"]
     eth = data.load(tmp_path / "20231114.csv.lz4", format="csv", symbol="ETH")
     assert eth[["mark", "index", "open_interest"]].values.tolist() == [[2051.0, 2050.0, 2234.5]]
-
-
-def test_candles_of_the_mark_price_and_of_the_premium_are_candles(tmp_path: Path) -> None:
-    path = packed(tmp_path / "BTCUSDT-1m-2023-11.zip", [MARK.strip(), MARK.strip().replace("1700000000", "1700000060")])
-    frame = data.load(path)
-    assert frame["close"].tolist() == [36505.5, 36505.5]
-    assert frame["time"].is_monotonic_increasing
-    premium = packed(
-        tmp_path / "BTCUSDT-1m-2023-12.csv", ["1700000000000,-0.0003,0.0002,-0.0004,-0.0001,0,1,0,12,0,0,0"]
-    )
-    assert data.load(premium, format="binance-usdm")["close"].tolist() == [-0.0001]
 
 
 def book(time: int, mid: float, levels: int = 20) -> dict[str, Any]:

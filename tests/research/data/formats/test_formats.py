@@ -14,6 +14,7 @@ from toolkit.errors import InputError
 from toolkit.research import data
 from toolkit.research.data.event_array import Kind
 
+T = 1_704_067_200
 FILES = Path(__file__).resolve().parents[1] / "excerpts"
 
 
@@ -82,7 +83,11 @@ def test_binance_bare_streams_without_local_times_of_several_symbols(tmp_path: P
         ("binance-usdm", ['1700000000000000000 {"e":"trade","p":"x","q":"1","T":1}'], "line 1: expected a local time"),
         ("bybit", ['{"topic":"orderbook.1.A","ts":1,"data":{}}'], "line 1: expected a message such as"),
         ("tardis", ["exchange,symbol", "a,b"], "line 1: expected the columns of a Tardis file"),
-        ("csv", ["time,open,high,low,close", "1,2,3,1,2", "2,2,3,x,2"], "line 3: expected a number in the column low"),
+        (
+            "csv",
+            ["time,open,high,low,close", f"{T},2,3,1,2", f"{T},2,3,x,2"],
+            "line 3: expected a number in the column low",
+        ),
         ("csv", ["time,open,high,low,close", "soon,2,3,1,2"], "line 2: expected a time"),
         ("csv", ["x,y,z", "1,2,3"], "expected a column for time, open, high, low, close, but it has x, y, z"),
         ("freqtrade", ["[[1,2,3,4,5]]"], "expected a .feather, .parquet, .json"),

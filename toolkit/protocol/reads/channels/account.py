@@ -9,6 +9,8 @@ from ...fields import L
 from ..channel import ACCOUNT, Channel
 from ..rows import (
     OF_ORDER,
+    OF_POSITION,
+    OF_WALLET,
     AccountStatusName,
     Address,
     Anything,
@@ -35,12 +37,13 @@ from ..rows import (
     Tif,
     Trigger,
     Whole,
+    above_0,
     optional,
     required,
 )
 
 
-class FeedWallet(Row, identity=("userAddr", "currency"), feed=True):
+class FeedWallet(Row, identity=("userAddr", "currency"), feed=True, rules=OF_WALLET):
     """Balances and equity, as the feed has them."""
 
     account: Address = required("userAddr", "address of the account")
@@ -56,7 +59,7 @@ class FeedWallet(Row, identity=("userAddr", "currency"), feed=True):
     time: Ms | None = optional("blockTime", "time of the last change", source=L)
 
 
-class FeedOrder(Row, identity=("ordId",), feed=True, sums=(OF_ORDER,)):
+class FeedOrder(Row, identity=("ordId",), feed=True, rules=OF_ORDER):
     """An open order, as the feed has it."""
 
     order_id: Id = required("ordId", "order id, assigned by the venue")
@@ -90,7 +93,7 @@ class FeedOrder(Row, identity=("ordId",), feed=True, sums=(OF_ORDER,)):
     account: Address | None = optional("userAddr", "address of the account")
 
 
-class FeedPosition(Row, identity=("userAddr", "symbolCode"), feed=True):
+class FeedPosition(Row, identity=("userAddr", "symbolCode"), feed=True, rules=OF_POSITION):
     """A position, as the feed has it."""
 
     symbol: Symbol = required("symbol", "product symbol")
@@ -179,7 +182,7 @@ ORDER_HIST = Channel(
 )
 
 
-class FeedFill(Row, time="transactionTime", feed=True):
+class FeedFill(Row, time="transactionTime", feed=True, rules=above_0("price", "quantity")):
     """A fill, as the feed has it."""
 
     time: Ms = required("transactionTime", "time of the fill")

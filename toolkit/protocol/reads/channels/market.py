@@ -5,7 +5,7 @@ Source: docs/published.md, "WebSocket".
 
 from ..channel import DEPTH, INTERVAL, SYMBOL, Channel
 from ..info.candles import Kline
-from ..rows import Hash, Money, Ms, Price, Quantity, Ratio, Row, Side, Symbol, Text, Whole, optional, required
+from ..rows import Hash, Money, Ms, Price, Quantity, Ratio, Row, Side, Symbol, Text, Whole, above_0, optional, required
 
 
 class OrderBook(Row, feed=True):
@@ -44,7 +44,7 @@ CANDLE = Channel(
 )
 
 
-class PublicTrade(Row, time="transactionTime", feed=True):
+class PublicTrade(Row, time="transactionTime", feed=True, rules=above_0("price", "quantity")):
     """A public trade."""
 
     time: Ms = required("transactionTime", "time of the trade")

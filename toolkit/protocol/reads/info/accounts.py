@@ -6,6 +6,7 @@ Source: docs/published.md, "Info API".
 from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
+    OF_WALLET,
     AccountStatusName,
     Address,
     AgentStatusName,
@@ -18,6 +19,7 @@ from ..rows import (
     Ms,
     Row,
     Text,
+    Unique,
     Whole,
     optional,
     required,
@@ -25,7 +27,7 @@ from ..rows import (
 from .parameters import ACCOUNT, CURRENCY, OWNER, PAGES, PAGES_IN_TIME
 
 
-class AccountWallet(Row, identity=("userAddr", "currency")):
+class AccountWallet(Row, identity=("userAddr", "currency"), rules=OF_WALLET, keys=(Unique(("currency",)),)):
     """Balances and equity of an account in one currency."""
 
     account: Address | None = optional("userAddr", "address of the account")
@@ -104,7 +106,7 @@ class AccountAgent(Row, identity=("id",), time="approvedAt"):
     approved_at: Ms | None = optional("approvedAt", "time of the approval")
     approved_block: Whole | None = optional("approvedBlock", "block height of the approval")
     approval_tx: Hash | None = optional("approvalTx", "hash of the transaction of the approval")
-    expires_at: Ms | None = optional("expiresAt", "time at which the approval expires", source=L)
+    expires_at: Ms | None = optional("expiresAt", "time at which the approval expires", source=L, ahead=True)
     revoked_at: Ms | None = optional("revokedAt", "time of the revocation (empty before it)", null=True)
     revoked_block: Whole | None = optional(
         "revokedBlock", "block height of the revocation (empty before it)", null=True

@@ -15,7 +15,7 @@ class BuilderAgent(Row, identity=("wallet", "agent", "builder", "expiresAt", "ap
     agent: Address = required("agent", "address of the authorised agent wallet")
     builder: Address | None = optional("builder", "address of the builder's master wallet")
     max_fee_rate: Ratio | None = optional("maxFeeRate", "highest fee rate that the trader authorised")
-    expires_at: Seconds | None = optional("expiresAt", "time at which the authorisation expires")
+    expires_at: Seconds | None = optional("expiresAt", "time at which the authorisation expires", ahead=True)
     approve_state: Text | None = optional("approveState", "APPROVED or REVOKED")
     expired: Flag | None = optional("expired", "true after the authorisation expired")
 

@@ -4,13 +4,39 @@ Source: docs/published.md, "Info API".
 """
 
 from dataclasses import replace
+from decimal import Decimal
 
 from ..endpoint import Endpoint, Param
-from ..rows import Money, Price, Quantity, Row, Seconds, Symbol, Whole, optional, required
+from ..rows import Money, Price, Quantity, Row, Rule, Seconds, Symbol, Whole, above_0, optional, required
 from .parameters import END, INTERVAL, LIMIT, START, SYMBOL_NAME
 
+HOUR_S = 3_600
 
-class Kline(Row, identity=("timestamp",), time="timestamp", unique=False):
+
+# Both also take the columns of a page as arrays.
+def _between(low: Decimal, price: Decimal, high: Decimal) -> bool:
+    return (low <= price) & (price <= high)
+
+
+def _on_grid(time_ms: int, interval_s: int) -> bool:
+    # Weeks start on Mondays at some venues, and days at 16:00, but both at a full hour.
+    step_s = min(interval_s, HOUR_S)
+    return interval_s > 0 and time_ms % (1000 * step_s) == 0
+
+
+class Kline(
+    Row,
+    identity=("timestamp",),
+    time="timestamp",
+    unique=False,
+    rules=(
+        Rule(("low", "open", "high"), _between, "the open is outside of low and high"),
+        Rule(("low", "close", "high"), _between, "the close is outside of low and high"),
+        *above_0("low"),
+        Rule(("time", "interval"), _on_grid, "no candle of that length starts there"),
+    ),
+    drops=True,
+):
     """A candle."""
 
     time: Seconds = required("timestamp", "start of the candle")

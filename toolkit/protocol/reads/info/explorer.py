@@ -19,6 +19,7 @@ class Transaction(Row, identity=("txHash",), time="blockTime", source=L):
     account: Address | None = optional("user", "address of the account that the action was for")
     signer: Address | None = optional("signer", "address of the signer")
     nonce: Id | None = optional("nonce", "nonce of the request")
+    digest: Hash | None = optional("digest", "hash of the signed data, which no other request has")
     status: Text | None = optional("status", "SUCCESS or FAILED")
     tx_code: Whole | None = optional("txCode", "0, or the code of the failure")
     message: Text | None = optional("txMsg", "message of the failure")

@@ -34,7 +34,7 @@ class FundingRate(Row, identity=("symbol",), source=L):
         "lastFundingRate", "funding rate of the last settlement", unit="per interval"
     )
     funding_interval: Whole | None = optional("fundingInterval", "time between settlements", unit="seconds")
-    next_funding_time: Ms | None = optional("nextFundingTime", "time of the next settlement")
+    next_funding_time: Ms | None = optional("nextFundingTime", "time of the next settlement", ahead=True)
     mark_price: Price | None = optional("markPx", "mark price")
     oracle_price: Price | None = optional("oraclePx", "index price (oracle)")
     premium: Ratio | None = optional("premium", "time-weighted mean premium of the interval so far")

@@ -9,6 +9,7 @@ from ...fields import L
 from ..endpoint import Endpoint, Param
 from ..rows import (
     OF_ORDER,
+    OPEN,
     Address,
     Code,
     ExecStatusName,
@@ -27,14 +28,19 @@ from ..rows import (
     Text,
     Tif,
     Trigger,
+    Unique,
     Whole,
+    above_0,
     optional,
     required,
 )
 from .parameters import ACCOUNT, CLIENT_ORDER_ID, ORDER_ID, PAGES_IN_TIME, SIDE, SYMBOL
 
+# The id of an order that has ended may be given again.
+OF_OPEN = Unique(("client_order_id",), {"status": OPEN})
 
-class OrderState(Row, identity=("ordId",), time="blockTime", changing=True, sums=(OF_ORDER,)):
+
+class OrderState(Row, identity=("ordId",), time="blockTime", changing=True, rules=OF_ORDER, keys=(OF_OPEN,)):
     """The latest state of an order."""
 
     order_id: Id = required("ordId", "order id, assigned by the venue")
@@ -143,7 +149,10 @@ ORDER_EVENTS = Endpoint(
 )
 
 
-class Trade(Row, identity=("id",), time="blockTime"):
+EXECUTION = Unique(("exec_id", "order_id"))
+
+
+class Trade(Row, identity=("id",), time="blockTime", rules=above_0("price", "quantity"), keys=(EXECUTION,)):
     """A fill of an account."""
 
     id: Key | None = optional("id", "id of the record")

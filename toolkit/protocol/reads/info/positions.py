@@ -5,6 +5,7 @@ Source: docs/published.md, "Info API".
 
 from ..endpoint import Endpoint, Param
 from ..rows import (
+    OF_POSITION,
     Address,
     Code,
     MarginModeName,
@@ -16,13 +17,14 @@ from ..rows import (
     Ratio,
     Row,
     SignedQuantity,
+    Unique,
     optional,
     required,
 )
 from .parameters import ACCOUNT, SYMBOL
 
 
-class Position(Row, identity=("userAddr", "symbolCode")):
+class Position(Row, identity=("userAddr", "symbolCode"), rules=OF_POSITION, keys=(Unique(("symbol",)),)):
     """The position of an account in one product, with both legs in hedge mode."""
 
     symbol: Code = required("symbolCode", "product symbol")

@@ -64,7 +64,7 @@ class UserVault(Row, identity=("vaultAddress", "userAddress"), source=L):
     current_value: Money | None = optional("currentValue", "current value of the shares")
     pnl: Money | None = optional("pnl", "current value − deposits")
     price: Price | None = optional("price", "net asset value of one share", unit="per share")
-    locked_until: Ms | None = optional("lockedUntil", "time from which the shares can be withdrawn")
+    locked_until: Ms | None = optional("lockedUntil", "time from which the shares can be withdrawn", ahead=True)
     status: VaultStatusName | None = optional("status", "OPEN or CLOSED")
 
 

@@ -27,8 +27,8 @@ from .request_latency import RequestLatency
 
 Happening = tuple[int, int, int, str, Any]
 """Something that takes place at a time: (Unix ns, turn, number, kind, payload). Numbers order those of one turn."""
-TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "funding": 2, "bars": 4,
-         "timer": 5}  # fmt: skip
+TURNS = {"mark": 0, "place": 1, "modify": 1, "cancel": 1, "cancel_all": 1, "event": 2, "refusal": 2, "funding": 2,
+         "bars": 4, "timer": 5}  # fmt: skip
 """The order of happenings at one instant, after the recorded trades and settlements: marks of the exchange, requests at
 the exchange, answers at the strategy, the feed (FEED_TURN), bars, timers."""
 FEED_TURN = 3
@@ -415,6 +415,17 @@ class EventBroker(SimulatedBroker):
         for number in payments[self._delivered_payments :]:
             self.schedule(arrives, "funding", history.funding_payments.records[number])
         self._delivered_events, self._delivered_payments = len(events), len(payments)
+
+    def refuse_change(self, refusal: tuple[OrderHandle, Order, str]) -> None:
+        """Send the refusal of a change, which arrives after the answer latency. See `SimulatedBroker`.
+
+        Parameters
+        ----------
+        refusal : tuple
+            Handle of the order, the order as it should have become, and why it was refused.
+        """
+        self.last_arrivals[1] = max(self.now_ns + self.requests.answer(self.now_ns), self.last_arrivals[1])
+        self.schedule(self.last_arrivals[1], "refusal", refusal)
 
     def deliver_order_event(self, event: OrderEvent) -> None:
         """Update what the strategy knows of its position, then the handle. See `SimulatedBroker`.

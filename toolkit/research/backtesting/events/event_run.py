@@ -27,9 +27,9 @@ from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..backtest_context import BacktestContext
 from ..bar_matching import ReceivedBars, SymbolState
 from ..broker import RunSettings
-from ..funding_schedule import FundingSettlement, constant_rate, funding_schedule
+from ..funding_schedule import FundingSettlement, Gap, constant_rate, funding_schedule
 from ..listing import FIELDS, make_core
-from ..run_source import build_results
+from ..run_source import build_results, doubts_of
 from .event_bars import EventBars
 from .event_broker import FEED_TURN, EventBroker, Impact
 from .market_windows import MarketWindows
@@ -45,7 +45,7 @@ CHUNK = 65_536
 """Messages of the feed that are made ready at a time."""
 Message = tuple[int, int, int, int, int, int]
 """A change of the book (0) or a trade (1): Unix ns, number of its symbol, which of the two, ticks, steps, taker."""
-FOR_STRATEGY = {"timer", "bars", "event", "funding"}
+FOR_STRATEGY = {"timer", "bars", "event", "refusal", "funding"}
 """Happenings at the strategy. The others are at the exchange."""
 LAST: Message = FAR, 0, 0, 0, 0, 0
 
@@ -84,7 +84,7 @@ def events_by_symbol(data: object) -> Mapping[str, Events | EventFiles] | None:
     # Bars and events of one run would have different clocks: a bar shows its prices only at the close.
     if not all(map(holds_events, data.values())):
         raise InputError("some symbols have events and some have bars. Give all the same kind", field="data")
-    return {name: part if isinstance(part, Events) else EventFiles(name, part) for name, part in data.items()}
+    return {name: EventFiles(name, part) if isinstance(part, list | tuple) else part for name, part in data.items()}
 
 
 def backtest_events(
@@ -167,7 +167,10 @@ def backtest_events(
     recovery = Impact(None if half_life is None or half_life is False else span_ns(half_life, "impact"))
     broker = EventBroker(core, states, settings, wanted, markets, requests, recovery, partial_fills)
     # Only the times of the one bar are read here: settlements need to know when the data begins and ends.
-    broker.settlements = funding_schedule(core, spans, _funding(core, known, settings.funding))
+    broker.funding = _funding(core, known, settings.funding)
+    lacking = dict[str, list[Gap]]()
+    broker.settlements = funding_schedule(core, spans, broker.funding, lacking)
+    doubts = doubts_of(dict.fromkeys(spans, ()), lacking, refuse=settings.unproven == "refuse")
     run = _EventRun(broker, EventBars(wanted, interval, data, feed_ns), windows)
     broker.open_account(settings)
     run.run(progress)
@@ -180,6 +183,7 @@ def backtest_events(
         "queue": queue if isinstance(queue, str) else repr(queue),
         "partial_fills": partial_fills,
         "impact": str(impact) if impact else None,
+        **doubts,
     }
     marks = {curve.state.symbol: curve.bars() for curve in run.marks.values()}
     return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), run.end_ns // MS + 1, shown)
@@ -195,6 +199,8 @@ class _EventRun:
         self.next_window_ns = min([window.end_ns for window in windows.values()], default=FAR)
         self.ctx = BacktestContext(broker, bars.interval_ms)
         self.ctx.timer_ms = broker.strategy.timer_ms
+        self.seen_ns = 0
+        """When the client-side orders last saw the prices, Unix ns."""
         self.states = list(broker.states.values())
         # Built once: inspecting the signature at each call would take longer than the call.
         self.on_timer = timer_call(broker.strategy, self.ctx)
@@ -265,8 +271,9 @@ class _EventRun:
             # At one instant the order is: fills by recorded trades, settlements, marks, requests, answers, the feed,
             # bars, timers.
             due, received = happenings[0][0], message[0]  # the next mark is always among them
+            seen = self._next_price() if ctx._clients else FAR
             time = min(
-                due, received, settlements[-1].time * MS if settlements else FAR, self.end_ns, self.next_window_ns
+                due, received, seen, settlements[-1].time * MS if settlements else FAR, self.end_ns, self.next_window_ns
             )
             if broker.account.waiting:  # a waiting trigger must see the next trade
                 time = min(time, *(market.next_trade(broker.now_ns) for market in broker.markets.values()))
@@ -280,15 +287,17 @@ class _EventRun:
                 feed = self._next_windows()
                 message = next(feed, LAST)
                 continue
-            if time >= self.end_ns and due > self.end_ns and received > self.end_ns:
+            if time >= self.end_ns and min(due, received, seen) > self.end_ns:
                 break
             if settlements and settlements[-1].time * MS <= time:
                 self._settle(settlements.pop())
             # Tuples compare by time, then by turn: at one instant requests and answers precede the feed, bars and
             # timers follow.
-            elif due <= time and happenings[0] < (received, FEED_TURN):
+            elif due <= time and happenings[0] < (min(received, seen), FEED_TURN):
                 _, _, _, kind, payload = heappop(happenings)
                 self._process(due, kind, payload)
+            elif seen <= time:
+                self._see_prices(seen)
             elif received <= time:
                 self._at(received)
                 self._deliver(*message[1:])
@@ -299,6 +308,23 @@ class _EventRun:
                 bar.update(time - self.start_ns - bar.n)
         if bar is not None:
             bar.close()
+
+    def _next_price(self) -> int:
+        """Return when the strategy next receives a book that its client-side orders watch, or one of them is due."""
+        self.seen_ns = max(self.seen_ns, self.broker.local_ns - 1)
+        received = [market.next_received(self.seen_ns) for market in self.broker.markets.values()]
+        return min(
+            [*received, *(max(order.kept.at * MS, self.seen_ns + 1) for order in self.ctx._clients if order.scheduled)]
+        )
+
+    def _see_prices(self, time_ns: int) -> None:
+        """Show the books of an instant to the client-side orders, before the strategy sees them."""
+        self.seen_ns = time_ns
+        self._at(time_ns)
+        for state in self.states:
+            price = self.broker.price(state)
+            if price == price:
+                self.ctx._watch(state.symbol, price)
 
     def _deliver(self, number: int, is_trade: int, price: int, steps: int, side: int) -> None:
         """Hand a change of the book or a trade to the strategy."""
@@ -325,6 +351,8 @@ class _EventRun:
             self.bars.deliver(broker, payload)
         elif kind == "event":
             broker.deliver_order_event(payload)
+        elif kind == "refusal":
+            broker.deliver_refusal(*payload)
         elif kind == "funding":
             broker.deliver_payment(payload)
         elif kind == "mark":

@@ -1,7 +1,7 @@
-"""A recorded market in windows of time: one file after another, each beginning with what the one before left.
+"""A recorded market in windows of time, each beginning with what the one before left.
 
-A window has the events from the first of its file to the first of the next one, by the clock of the exchange and by the
-strategy's. Later events of a file, which were still on their way, belong to the next window.
+A window has its events up to the first of the next one, by the clock of the exchange and by the
+strategy's. Those that were still on their way, belong to the next window.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MarketWindows:
         starts = [min(self._clocks(part, 0)) for part in files.summaries]
         # No later file may have events before the window of this one begins.
         self._starts = np.minimum.accumulate(starts[::-1])[::-1].tolist()
-        self._rows, self._keys = empty(), np.zeros(0, dtype=np.int64)
+        self._rows = empty()
         self._number = -1
         self.end_ns = 0
         self.market = self._next(empty(), empty())
@@ -69,7 +69,7 @@ class MarketWindows:
         return time, local if self._feed_ns is None else time + self._feed_ns
 
     def _next(self, left: Rows, received: Rows) -> HistoricalMarket:
-        """Read the next file. `left` and `received` begin its window, by the exchange's clock and the strategy's."""
+        """Read the next window. `left` and `received` begin its window, by the exchange's clock and the strategy's."""
         self._number += 1
         start = self._starts[self._number]
         self.end_ns = self._starts[self._number + 1] if self._number + 1 < len(self._starts) else FAR
@@ -78,15 +78,11 @@ class MarketWindows:
         if not has_levels(self._files.summary.kinds):
             part = as_levels(part)
         array, behind = part.array.copy(), self._files.summary.behind
-        keys = np.maximum.accumulate(array["local_ns"])  # the order in which files are joined
         array["local_ns"] = (
             array["local_ns"] + behind if self._feed_ns is None else array["exchange_ns"] + self._feed_ns
         )
-        rows, keys = np.concatenate([self._rows, array]), np.concatenate([self._keys, keys])
-        order = np.argsort(keys, kind="stable")
-        rows, keys = rows[order], keys[order]
-        beyond = (rows["exchange_ns"] >= self.end_ns) | (rows["local_ns"] >= self.end_ns)
-        self._rows, self._keys = rows[beyond], keys[beyond]
+        rows = np.concatenate([self._rows, array])  # in the order of receipt, as all windows are
+        self._rows = rows[(rows["exchange_ns"] >= self.end_ns) | (rows["local_ns"] >= self.end_ns)]
 
         def window(clock: str, before: Rows) -> EventArray:
             within = (rows[clock] >= start) & (rows[clock] < self.end_ns)

@@ -293,6 +293,17 @@ class HistoricalMarket:
         self.cursor.move(self.messages_until(rank))
         return self.cursor.levels(side, depth)
 
+    def next_received(self, time_ns: int) -> int:
+        """Return when the next message of the book after a time reaches the strategy, Unix ns, FAR when none does.
+
+        Parameters
+        ----------
+        time_ns : int
+            Unix ns.
+        """
+        at = bisect_right(self._feed_times, time_ns)
+        return self._feed_times[at] if at < len(self._feed_times) else FAR
+
     def receive(self, time_ns: int) -> BookCursor:
         """Return the book as it has reached the strategy by a time of its clock.
 

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ....errors import InputError
 from ..event_array import MS, Kind, with_clears
 from ..events import Events
 from .messages import BookSide, EventColumns, MessageReader, Whole
@@ -229,17 +230,30 @@ class BinanceReader(MessageReader):
         notes : list of str
             Notes of the events so far, which are not changed.
         """
-        notes, aggregated = list(notes), array["kind"] == AGGREGATED
+        notes, aggregated, kinds = list(notes), array["kind"] == AGGREGATED, set(np.unique(array["kind"]).tolist())
         twice = aggregated & np.isin(array["previous"], array["id"][array["kind"] == Kind.TRADE])
         array["kind"][aggregated], array["previous"][aggregated] = Kind.TRADE, 0
         if count := int(twice.sum()):
             notes.append(f"{count} aggregated trades were left out, as their trades are there one by one")
             array = array[~twice]
         depths = self._depths.get(symbol, {0})
-        if len(depths) == 1 and 0 not in depths:
+        best = len(depths) == 1 and 0 not in depths
+        self._check_parts(symbol, kinds, best if symbol in self._depths else None)
+        if best:
             array = _as_snapshots(array)
             notes.append(f"each depthUpdate has {max(depths)} levels a side, so they were read as the best levels")
         return super().made(symbol, array, notes)
+
+    def _check_parts(self, symbol: str, kinds: set[int], best: bool | None) -> None:
+        """Raise InputError for what only all messages of a file decide, if this is a later part of the file."""
+        facts = self.source.before.setdefault(symbol, set())
+        later = bool(facts)
+        facts |= {"begun", *(kinds & {AGGREGATED, Kind.TRADE}), *(() if best is None else (f"best levels: {best}",))}
+        both = {AGGREGATED, Kind.TRADE} <= facts
+        if later and (both or {"best levels: True", "best levels: False"} <= facts):
+            what = "trades one by one and aggregated" if both else "changes of its book and the best levels"
+            text = f"{self.source.path}: it has {what} of {symbol}, so a run can't read it in parts"
+            raise InputError(text, field="data", rule="in parts", value=str(self.source.path))
 
 
 def _known(time: int) -> int:

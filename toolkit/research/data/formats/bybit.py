@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 
 import msgspec
-import numpy as np
-import pandas as pd
 
 from ....errors import InputError
-from ..event_array import Kind, from_columns
+from ..event_array import Kind
 from ..events import Events
+from .candle_files import read_csv
 from .messages import BookSide, MessageReader, Whole
-from .text_files import TextFile, convert, hash_of, hashed, read_table, to_ns
+from .text_files import TextFile, hash_of, to_ns
 
 Number = str | float
 
@@ -181,34 +180,9 @@ def read(source: TextFile) -> dict[str, Events]:
     """
     if re.match(rb"(\S+\s+)?\{", source.head(64)):
         return BybitReader(source).read()
-    return _read_trades(source)
-
-
-def _read_trades(source: TextFile) -> dict[str, Events]:
-    """Return the trades of a CSV file: timestamp, symbol, side, size, price, trdMatchID, spot: volume and id."""
-    table = read_table(source)
-    amount = next((name for name in ("size", "volume", "homeNotional") if name in table), None)
-    if not {"timestamp", "side", "price"} <= set(table.columns) or amount is None:
-        expected = "expected the columns timestamp, symbol, side, size, price"
-        text = f"{source.path}, line 1: {expected}, but got {', '.join(table.columns)}"
-        raise InputError(text, field="path", rule="columns")
-    table["side"] = table["side"].str.lower()
-    choices = {"side": {"buy": 1, "sell": -1}}
-    table = convert(source, table, times=("timestamp",), numbers=("price", amount), choices=choices)
-    if "symbol" not in table:  # the spot market's files name it: BTCUSDT_2024-01-31.csv.gz
-        named = re.match(r"([A-Za-z0-9]+?)_?\d{4}-\d{2}", source.path.name)
-        table["symbol"] = named[1] if named else ""
-    identity = next((name for name in ("trdMatchID", "id") if name in table), None)
-    columns = {
-        **dict.fromkeys(("exchange_ns", "local_ns"), table["timestamp"]),
-        "side": table["side"],
-        "price": table["price"],
-        "quantity": table[amount],
-        "id": hashed(table[identity]) if identity else 0,
-    }
-    array = from_columns({**columns, "kind": Kind.TRADE}, len(table))
-    where, symbols = f"{source.path.name} (bybit)", np.asarray(table["symbol"], dtype="str")
-    return {
-        symbol: Events(array[symbols == symbol], symbol=symbol, exchange="bybit", source=where, notes=source.notes)
-        for symbol in map(str, pd.unique(table["symbol"]))
-    }
+    found = read_csv(source)
+    for events in found.values():
+        if not isinstance(events, Events):
+            raise InputError(f"{source.path}: expected the columns timestamp, symbol, side, size, price", field="path")
+        events.exchange, events.source = "bybit", f"{source.path.name} (bybit)"
+    return found

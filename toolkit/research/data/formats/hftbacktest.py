@@ -5,8 +5,12 @@ Source: hftbacktest's documentation, "Data", event flags and fields.
 
 from __future__ import annotations
 
+import math
 import struct
 import tokenize
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +44,7 @@ def read(source: TextFile) -> dict[str, Events]:
         File to read, .npz or .npy.
     """
     path = source.path
-    rows = _array(path)
+    rows = next(parts_of(path)) if source.rows is None else source.rows
     flags, fields = _fields(path, rows)
     kinds = np.zeros(256, dtype="u1")
     for number, kind in KINDS.items():
@@ -57,19 +61,36 @@ def read(source: TextFile) -> dict[str, Events]:
     return {"": Events(array, source=f"{path.name} (hftbacktest)", notes=notes)}
 
 
-def _array(path: Path) -> NDArray[Any]:
+def parts_of(path: Path, count: int = 2**40) -> Iterator[NDArray[Any]]:
+    """Yield the rows of an array without the others.
+
+    Parameters
+    ----------
+    path : Path
+        File, .npz or .npy.
+    count : int, optional
+        Most rows in a part (default: all).
+
+    Raises
+    ------
+    InputError
+        For a file of another kind, and for one that is damaged.
+    """
+    headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
-        with path.open("rb") as raw:
-            # A pickle in a downloaded archive could run any code.
-            opened = np.load(raw, allow_pickle=False)
-            if isinstance(opened, np.ndarray):
-                return opened
-            with opened as archive:
-                names = list(archive)
-                found = archive["data"] if "data" in names else archive[names[0]]
-        if not isinstance(found, np.ndarray):
-            raise ValueError(f"{names[0]} is no array")
-        return found
+        with ExitStack() as opened:
+            stream: Any = opened.enter_context(path.open("rb"))
+            if path.suffix.lower() == ".npz":
+                archive = opened.enter_context(zipfile.ZipFile(stream))
+                names = archive.namelist()
+                stream = opened.enter_context(archive.open("data.npy" if "data.npy" in names else names[0]))
+            shape, in_columns, kind = headers[np.lib.format.read_magic(stream)](stream)
+            if in_columns or kind.hasobject:
+                raise ValueError("it is not an array of rows")
+            size = kind.itemsize * math.prod(shape[1:])
+            for begin in range(0, max(shape[0], 1), count):
+                want = min(count, shape[0] - begin)
+                yield np.frombuffer(stream.read(size * want), kind).reshape(want, *shape[1:])
     except UNREADABLE as error:
         raise InputError(f"{path}: expected a NumPy archive (.npz): {error}", field="path", value=str(path)) from None
 

@@ -173,6 +173,7 @@ class MessageReader(ABC):
                 for symbol, columns in self.columns.items():
                     columns.truncate(before.get(symbol, 0))
                 self.source.damaged(number, line, self.expected)
+        self.source.close_notes()
         notes = [f"{count} messages {what} were left out" for what, count in sorted(self.unread.items())]
         return self.events([*notes, *self.source.notes])
 

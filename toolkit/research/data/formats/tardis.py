@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ....errors import InputError
 from ..event_array import Kind, from_columns, with_clears
 from ..events import Events
-from .text_files import TextFile, convert, hashed, read_table
+from ..tables.cells import convert, read_table
+from .text_files import TextFile, hashed
 
 KINDS = "incremental_book_L2, book_snapshot_5 or _25, trades, quotes, book_ticker, derivative_ticker"
 LEVEL = re.compile(r"(asks|bids)\[\d+\]\.(price|amount)")
@@ -24,6 +25,8 @@ PRICES = {"mark_price": Kind.MARK, "index_price": Kind.INDEX, "funding_rate": Ki
 TIMES = {"exchange_ns": "timestamp", "local_ns": "local_timestamp"}
 ROW = {**TIMES, "side": "side", "price": "price", "quantity": "amount"}
 """Our field → the file's column, of updates and trades."""
+KEYS = {"exchange", "symbol", *TIMES.values()}
+"""Columns that each file has."""
 
 
 def read(source: TextFile) -> dict[str, Events]:
@@ -34,7 +37,19 @@ def read(source: TextFile) -> dict[str, Events]:
     source : TextFile
         File to read. Its header line says which of the types it is.
     """
-    table = read_table(source)
+    return read_rows(source, read_table(source))
+
+
+def read_rows(source: TextFile, table: pd.DataFrame) -> dict[str, Events]:
+    """Return the events of a table by symbol.
+
+    Parameters
+    ----------
+    source : TextFile
+        File that it is from.
+    table : DataFrame
+        Columns of one of the types, of text or of values.
+    """
     columns, row, notes = set(table.columns), {"side", "price", "amount"}, list[str]()
     levels = [name for name in table.columns if LEVEL.fullmatch(name)]
     prices = [name for name in PRICES if name in columns]
@@ -42,7 +57,7 @@ def read(source: TextFile) -> dict[str, Events]:
     make: Callable[[pd.DataFrame], NDArray[Any]]
     how: dict[str, Any]
     if row | {"is_snapshot"} <= columns:
-        table["is_snapshot"] = table["is_snapshot"].str.lower()
+        table = table.assign(is_snapshot=table["is_snapshot"].map(str).str.lower())
         choices = {"side": {"bid": 1, "ask": -1}, "is_snapshot": {"true": 1, "false": 0}}
         make, how = _incremental, {"numbers": ("price", "amount"), "choices": choices}
     elif levels:
@@ -56,17 +71,20 @@ def read(source: TextFile) -> dict[str, Events]:
         make, how = _quotes, {"optional": quoted}
     else:
         make, how = _prices, {"optional": prices}
-    if not {"exchange", "symbol", *TIMES.values()} <= columns or (make is _prices and not prices):
+    if not columns >= KEYS or (make is _prices and not prices):
         raise _unknown(source, table)
     table = convert(source, table, times=tuple(TIMES.values()), **how)
     if not {name for names in _levels(table).values() for pair in names for name in pair} <= columns:
         raise _unknown(source, table)
     if make is _incremental:
-        table = _of_known_books(table, notes)
+        table = _of_known_books(source, table, notes)
     where, notes = f"{source.path.name} (tardis)", [*notes, *source.notes]
     found = {}
     for symbol, part in table.groupby("symbol", sort=False):
-        if len(array := make(part)):
+        array = make(part)
+        if make is _incremental:
+            array = _without_repeated_clear(source, str(symbol), array)
+        if len(array):
             exchange = part["exchange"].iloc[-1]
             found[str(symbol)] = Events(array, symbol=str(symbol), exchange=exchange, source=where, notes=notes)
     return found
@@ -78,13 +96,29 @@ def _unknown(source: TextFile, table: pd.DataFrame) -> InputError:
     return InputError(text, field="path", rule="columns")
 
 
-def _of_known_books(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+def _of_known_books(source: TextFile, table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Return a table without the updates before a symbol's first snapshot: buffered ones of a book not known yet."""
+    begun, seen = (source.before.setdefault(name, {}) for name in ("begun", "last"))
     snapshots = (table["is_snapshot"] == 1).groupby(table["symbol"])
-    known = snapshots.cummax() | ~snapshots.transform("max")
+    # In a part of a file, the book may be known from a part before.
+    known = snapshots.cummax() | ~snapshots.transform("max") | table["symbol"].isin(list(begun))
+    for symbol in snapshots.max()[lambda has: has].index:
+        if symbol in seen and symbol not in begun:
+            text = f"{source.path}: the book of {symbol} begins after so many updates that a run can't read it in parts"
+            raise InputError(text, field="data", rule="in parts", value=str(source.path))
+        begun[symbol] = True
     if not known.all():
         notes.append(f"{int((~known).sum())} updates before the first snapshot were left out")
     return table[known]
+
+
+def _without_repeated_clear(source: TextFile, symbol: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return events without the CLEAR of a snapshot that began in the part of the file before this one."""
+    last = source.before["last"]
+    within = last.get(symbol) == Kind.SNAPSHOT and len(array) > 0 and array["kind"][0] == Kind.CLEAR
+    if len(array):
+        last[symbol] = array["kind"][-1]
+    return array[1:] if within else array
 
 
 def _incremental(table: pd.DataFrame) -> NDArray[Any]:

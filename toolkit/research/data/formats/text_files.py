@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
 import lzma
 import re
-import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from decimal import Decimal
 from functools import partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,33 +26,52 @@ from ....errors import InputError
 from ....extras import need
 from ....numerals import epoch_ns
 from ....progress import Progress
+from ..tables.times import TimeForm, time_form
 
 SHOWN = 80
 """Characters of a damaged line in its error."""
 CHUNK = 1 << 20
+PART = 1 << 21
+"""Bytes that a run reads of a file of lines at a time."""
+LONGEST = 1 << 23
+"""Bytes of a line of a file that a run reads in parts. Decoded, a document of this length takes ten times as much."""
 BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, OSError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """Errors of reading a compressed file that is damaged, cut off or encrypted."""
-DELIMITERS = (",", ";", "\t", "|")
 COMMENT = re.compile(rb"\s*(#|//|https?:)")
-A_TIME = "a time, as ISO text or a number since 1970"
-LAST_NS = 2**63 - 1
-DAY = r"(19|20)\d\d[01]\d[0-3]\d"
-"""A day without separators. As s since 1970 it would be one of that year."""
-
 
 CUT = "the last line has no line end. If the file is incomplete, its last value may be too"
 
 
+class Hints(NamedTuple):
+    """What the reader of a table can't know.
+
+    Attributes
+    ----------
+    columns : mapping of str to str or None
+        Our name → the table's, of columns that can't be guessed (default: all are guessed).
+    times : TimeForm
+        Form of the times (default: recognised, of any year).
+    decimal : str or None
+        "." or ",", the sign before the decimals of a number (default: recognised).
+    """
+
+    columns: Mapping[str, str] | None = None
+    times: TimeForm = TimeForm()
+    decimal: str | None = None
+
+
 class TextFile:
-    """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .lz4, .zip with one member).
+    """One source of data: a file of lines, plain or compressed, a table in a file of another kind, or a frame.
+
+    Files may be compressed as .gz, .bz2, .xz, .zst, .lz4 or .zip with one member.
 
     Parameters
     ----------
     path : Path
-        File to read.
-    columns : mapping of str to str, optional
-        Our name → the file's, of a table's columns that can't be guessed (default: all are guessed).
+        File to read, or the name of a frame in errors.
+    hints : Hints, optional
+        What the reader of a table can't know (default: nothing).
     skips : bool, optional
         True leaves damaged lines out, counted in `notes`. False raises InputError at the first one (default: False).
     progress : bool, optional
@@ -63,20 +81,28 @@ class TextFile:
     ----------
     notes : list of str
         Notes on what was left out, one sentence each.
+    understood : dict of str to str
+        What the reader of a table took its columns for: unit of the times, their zone, the column of the volume.
+    left_out : int
+        Number of damaged lines or rows that were left out.
     """
 
     def __init__(
-        self, path: Path, columns: Mapping[str, str] | None = None, *, skips: bool = False, progress: bool | None = None
+        self, path: Path, hints: Hints | None = None, *, skips: bool = False, progress: bool | None = None
     ) -> None:
         self.path = path
-        self.columns = columns
-        """Our name → the file's, of a table's columns that can't be guessed."""
+        self.hints = hints or Hints(times=time_form())
         self.skips = skips
         self.notes: list[str] = []
-        self.begins = 1
-        """Line of the first row of a table."""
+        self.understood: dict[str, str] = {}
+        self.begins = 0
+        """Line of the first row of a table of lines, 0 for tables of other kinds, whose rows are counted from 1."""
+        self.left_out = 0
+        self.rows: Any = None
+        """Rows of a part that are no text: an Arrow table or an array."""
+        self.before: dict[str, Any] = {}
+        """Facts of the parts before that the reader of a later part needs, by the reader's names."""
         self._shown = progress
-        self._damaged = 0
         self._first = ""
         self._broken = False
 
@@ -86,21 +112,57 @@ class TextFile:
             for number, line in enumerate(block.split(b"\n"), first):
                 if line and not line.isspace():
                     yield number, line.rstrip(b"\r")
-        self.close_notes()
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number of the first line from 1, whole lines) of about CHUNK bytes, so that memory stays bounded."""
+    def blocks(self, *, lined: bool = True, longest: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (number of the first line from 1, whole lines) of about CHUNK bytes, so that memory stays bounded.
+
+        Parameters
+        ----------
+        lined : bool, optional
+            False yields the whole text in one block (default: True).
+        longest : int, optional
+            Most bytes of a line or of the whole text, which is an InputError beyond (default: any).
+        """
         number, rest = 1, b""
         for part in self._parts():
-            if number == 1 and not rest:
-                part = part.removeprefix(BOM)
-            whole, end, rest = (rest + part).rpartition(b"\n")
+            whole, end, rest = (rest + part).rpartition(b"\n") if lined else (b"", b"", rest + part)
             if end:
                 yield number, whole
                 number += whole.count(b"\n") + 1
+            if longest is not None and len(rest) > longest:
+                text = f"{self.path}: its rows are not on separate lines, so a run can't read it in parts"
+                raise InputError(text, field="data", rule="lines", value=str(self.path))
         if rest and not rest.isspace() and not self._broken:
             self._note_cut(cut=number > 1)
             yield number, rest
+
+    def parts(self, head_lines: int = 0, *, lined: bool = True) -> Iterator[TextPart]:
+        """Yield the file in parts of about PART bytes. Each part is read as a separate file.
+
+        Parameters
+        ----------
+        head_lines : int, optional
+            Number of lines at the beginning that each part repeats, such as the names of columns (default: 0).
+        lined : bool, optional
+            Whether the rows are on separate lines. Otherwise the file is one part (default: True).
+
+        Raises
+        ------
+        InputError
+            For a line or a part of more than `LONGEST` bytes.
+        """
+        head, begins, texts = b"", 1, list[bytes]()
+        # Compressed files come in small blocks, of which each would be read as a table.
+        for first, text in chain(self.blocks(lined=lined, longest=LONGEST), ((0, b""),)):
+            if first == 1 and head_lines:
+                *lines, text = (text + b"\n").split(b"\n", head_lines)
+                head, first = b"".join(line + b"\n" for line in lines), head_lines + 1
+            if texts and (not first or sum(map(len, texts)) + len(text) > PART):
+                yield TextPart(self, head, begins, b"\n".join(texts))
+                texts.clear()
+            if texts or (text and not text.isspace()):
+                begins = begins if texts else first
+                texts.append(text)
 
     def read(self) -> bytes:
         """Return the whole text, decompressed. If damage may be skipped, return the lines before it."""
@@ -117,10 +179,16 @@ class TextFile:
     def _parts(self) -> Iterator[bytes]:
         """Yield the decompressed text in parts, up to where the file is damaged."""
         bar = Progress(f"reading {self.path.name}", self._shown)
-        number = 1
+        number, self.begins = 1, self.begins or 1
         try:
             with self.open() as stream:
+                decode: Any = None
                 while part := stream.read1(CHUNK):  # type: ignore[attr-defined]  # what there is, of a file cut off
+                    if decode is None:  # "Unicode text" of spreadsheets and of MetaTrader is UTF-16
+                        wide = part.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+                        decode = codecs.getincrementaldecoder("utf-16")("replace").decode if wide else bytes
+                        part = part.removeprefix(BOM)
+                    part = decode(part) if decode is bytes else decode(part).encode()
                     yield part
                     count = part.count(b"\n")
                     number += count
@@ -136,12 +204,14 @@ class TextFile:
 
     def close_notes(self) -> None:
         """Say in `notes` how many lines were left out, at the end of reading."""
-        if self._damaged:
-            lines = "1 damaged line was" if self._damaged == 1 else f"{self._damaged} damaged lines were"
+        if self._first:
+            lines = "1 damaged line was" if self.left_out == 1 else f"{self.left_out} damaged lines were"
             self.notes.append(f"{lines} left out, the first: {self._first}")
-            self._damaged = 0
+            self._first = ""
 
-    def damaged(self, number: int, line: bytes, expected: str) -> None:
+    def damaged(
+        self, number: int, line: bytes, expected: str, field: str = "path", nearest: tuple[str, ...] = ()
+    ) -> None:
         """Raise InputError that names the line and what was expected there, or count it.
 
         Parameters
@@ -152,13 +222,17 @@ class TextFile:
             The line, empty if it is not known.
         expected : str
             Description of a correct line, as part of the error's sentence.
+        field : str, optional
+            Argument of `load` that would read the line (default: "path", none).
+        nearest : tuple of str, optional
+            Values of that argument (default: none).
         """
         got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
-        text = f"{self.path}, line {number}: expected {expected}" + (f", but got {got!r}" if got else "")
+        place = "line" if self.begins else "row"
+        text = f"{self.path}, {place} {number}: expected {expected}" + (f", but got {got!r}" if got else "")
         if not self.skips:
-            hint = '. damaged="skip" leaves out what is damaged, and says so'
-            raise InputError(text + hint, field="path", rule=expected, value=str(self.path))
-        self._damaged += 1
+            raise InputError(text, field=field, rule=expected, value=str(self.path), nearest=nearest)
+        self.left_out += 1
         self._first = self._first or text
 
     @contextmanager
@@ -192,6 +266,52 @@ class TextFile:
         return text[:size]
 
 
+class TextPart(TextFile):
+    """Some lines of a file, after those that each part repeats. Its lines are counted from 1, errors name the file's.
+
+    Parameters
+    ----------
+    whole : TextFile
+        The file.
+    head : bytes
+        Lines at the beginning of the file with their ends, empty for none.
+    first : int
+        Number of the first line of the part in the file, from 1.
+    text : bytes
+        Lines of the part.
+    """
+
+    def __init__(self, whole: TextFile, head: bytes, first: int, text: bytes) -> None:
+        super().__init__(whole.path, whole.hints, skips=whole.skips, progress=False)
+        self.before = whole.before
+        self._text = head + text
+        self._above = first - 1 - head.count(b"\n")
+
+    def _parts(self) -> Iterator[bytes]:
+        self.begins = self.begins or 1
+        yield self._text
+
+    def damaged(
+        self, number: int, line: bytes, expected: str, field: str = "path", nearest: tuple[str, ...] = ()
+    ) -> None:
+        """Raise InputError that names the line and what was expected there, or count it.
+
+        Parameters
+        ----------
+        number : int
+            Number of the line in the part, from 1.
+        line : bytes
+            The line, empty if it is not known.
+        expected : str
+            Description of a correct line, as part of the error's sentence.
+        field : str, optional
+            Argument of `load` that would read the line (default: "path", none).
+        nearest : tuple of str, optional
+            Values of that argument (default: none).
+        """
+        super().damaged(number + self._above, line, expected, field, nearest)
+
+
 @contextmanager
 def _zip_member(raw: IO[bytes]) -> Iterator[IO[bytes]]:
     """Open the one file of a zip archive. Raises InputError when it has another number of them."""
@@ -200,7 +320,8 @@ def _zip_member(raw: IO[bytes]) -> Iterator[IO[bytes]]:
         members = [item for item in named if not item.filename.startswith("__MACOSX/")]
         if len(members) != 1:
             found = ", ".join(item.filename for item in members) or "none"
-            raise InputError(f"{raw.name}: expected one file in the archive, but found {found}", field="path")
+            text = f"{raw.name}: expected one file in the archive, but found {found}. Unpack it, and load its folder"
+            raise InputError(text, field="path", rule="known form")
         with archive.open(members[0]) as stream:
             yield stream
 
@@ -237,191 +358,6 @@ def first_line(source: TextFile) -> tuple[bytes, int]:
         if not COMMENT.match(line):
             return line, number
     return b"", 0
-
-
-def delimiter_of(line: bytes) -> str:
-    """Return what separates the fields of a line: the delimiter that occurs most often in it.
-
-    Parameters
-    ----------
-    line : bytes
-        Header, or first row.
-    """
-    text = line.decode(errors="replace")
-    return max(DELIMITERS, key=text.count)
-
-
-def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
-    """Return a CSV file as columns of text, indexed by the number of the row in the file.
-
-    Lines with another number of fields are damaged (see `TextFile`).
-
-    Parameters
-    ----------
-    source : TextFile
-        File to read.
-    header : bool, optional
-        Whether the first line has the names of the columns (default: True).
-
-    Raises
-    ------
-    InputError
-        For a file without a table.
-    """
-    first, number = first_line(source)
-    if not first:
-        text = f"{source.path}, line 1: expected a header line, but the file is empty"
-        raise InputError(text, field="path", value=str(source.path))
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always")
-        try:
-            # All columns as text: pandas would guess types from the values, and a single damaged value would change its
-            # whole column.
-            table = pd.read_csv(
-                io.BytesIO(source.read()), dtype="str", keep_default_na=False, header=0 if header else None,
-                skipinitialspace=True, encoding="utf-8-sig", encoding_errors="replace", sep=delimiter_of(first),
-                skiprows=number - 1, on_bad_lines="warn" if source.skips else "error",
-            )  # fmt: skip
-        except ValueError as error:  # also the parser's errors
-            wanted = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-            if wanted:
-                source.damaged(int(wanted[2]), b"", f"{wanted[1]} fields as in the first line, not {wanted[3]}")
-            text = f"{source.path}: expected a CSV file with the same fields on each line: {str(error).strip()}"
-            raise InputError(text, field="path", value=str(source.path)) from None
-    for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in raised)):
-        source.damaged(int(line), b"", "as many fields as in the first line")
-    if not isinstance(table.index, pd.RangeIndex):  # lines with more fields: pandas takes the first for an index
-        if table.index.nlevels > 1 or (table.iloc[:, -1] != "").any():
-            fields = table.shape[1]
-            more = f"{fields} fields as in the first line, not {fields + table.index.nlevels}"
-            text = f"{source.path}, line {number + 1}: expected {more}"
-            raise InputError(text, field="path", rule="columns")
-        table = table.reset_index().iloc[:, :-1].set_axis(table.columns, axis=1)  # the lines end with a delimiter
-    table.columns = pd.Index([str(name).strip() for name in table.columns])
-    table.index = pd.RangeIndex(len(table))
-    source.begins = number + 1 if header else number
-    short = _too_short(source, table, delimiter_of(first).encode())
-    return _without(source, table, short, lambda row: f"{table.shape[1]} fields as in the first line, not fewer")
-
-
-def _too_short(source: TextFile, table: pd.DataFrame, delimiter: bytes) -> NDArray[np.bool_]:
-    """Return which rows are of lines with too few fields. Pandas gives them empty ones."""
-    short = (table.iloc[:, -1].fillna("") == "").to_numpy(dtype=bool, copy=True)
-    if short.any():
-        lines = (line for number, line in source.lines() if number >= source.begins)
-        for row, line in zip(range(len(table)), lines, strict=False):
-            short[row] &= line.count(delimiter) < table.shape[1] - 1
-    return short
-
-
-def convert(
-    source: TextFile,
-    table: pd.DataFrame,
-    *,
-    times: Sequence[str] = (),
-    numbers: Sequence[str] = (),
-    optional: Sequence[str] = (),
-    choices: Mapping[str, Mapping[str, int]] | None = None,
-) -> pd.DataFrame:
-    """Return a table of `read_table` with some of its columns as values.
-
-    Rows with other texts are damaged, see `TextFile`.
-
-    Parameters
-    ----------
-    source : TextFile
-        File to read.
-    table : DataFrame
-        Columns of text.
-    times : sequence of str, optional
-        Columns that become int64, Unix ns (default: none).
-    numbers : sequence of str, optional
-        Columns that become float64 (default: none).
-    optional : sequence of str, optional
-        Columns that become float64, NaN where they are empty (default: none).
-    choices : mapping of str to mapping of str to int, optional
-        Column → the integers that its texts stand for (default: none).
-    """
-    made: dict[str, NDArray[Any]] = {}
-    wrong: dict[str, tuple[NDArray[np.bool_], str]] = {}
-    for name in times:
-        made[name], bad = times_of(table[name])
-        wrong[name] = bad, A_TIME
-    for name in (*numbers, *optional):
-        made[name] = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype="float64")
-        may_be = (table[name] == "").to_numpy() if name in optional else np.zeros(len(table), dtype=bool)
-        wrong[name] = ~np.isfinite(made[name]) & ~may_be, "a number"
-    for name, codes in (choices or {}).items():
-        found = table[name].map(dict(codes))
-        wrong[name] = found.isna().to_numpy(), " or ".join(codes)
-        made[name] = found.fillna(0).to_numpy(dtype="int64")
-
-    def describe(row: int) -> str:
-        name, expected = next((name, expected) for name, (rows, expected) in wrong.items() if rows[row])
-        return f"{expected} in the column {name}, not {str(table[name].iloc[row])[:SHOWN]!r}"
-
-    bad = np.logical_or.reduce([rows for rows, _ in wrong.values()])
-    left = _without(source, table.assign(**made), bad, describe)
-    source.close_notes()
-    return left
-
-
-def _without(
-    source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], describe: Callable[[int], str]
-) -> pd.DataFrame:
-    """Return a table without its damaged rows, of which the first one is looked up in the file."""
-    rows = np.flatnonzero(bad)
-    if not len(rows):
-        return table
-    first = int(rows[0])
-    lines = (pair for pair in source.lines() if pair[0] >= source.begins)
-    number, line = next(islice(lines, int(table.index[first]), None), (source.begins + first, b""))
-    for _ in rows:
-        source.damaged(number, line, describe(first))
-    return table[~bad]
-
-
-def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return times as int64 ns, and which ones are none.
-
-    Parameters
-    ----------
-    texts : Series
-        Numbers since 1970 (s, ms, µs, ns), or ISO text, UTC.
-
-    Returns
-    -------
-    tuple of (array of int64, array of bool)
-        Unix ns, 0 for what is no time, and whether it is none.
-    """
-    texts = texts.astype("str").str.strip()
-    # Bounded: a longer number is no time, and one damaged exponent could ask for a text of gigabytes.
-    numeric = texts.str.fullmatch(r"\d{1,30}(\.\d+)?([eE]\+?\d{1,2})?").to_numpy(dtype=bool)
-    # 20260131 is a day of 2026, not a second of 1970.
-    numeric = numeric & ~texts.str.fullmatch(DAY).to_numpy(dtype=bool)
-    if numeric.sum() * 2 > len(texts):
-        return _numeric_times(texts, numeric)
-    plain = texts.str.replace(r"\s*(UTC|GMT)$", "", regex=True)
-    dotted = plain.str.fullmatch(r"\d{4}[./]\d.*").to_numpy(dtype=bool)
-    plain = plain.mask(dotted, plain.str.replace(r"[./]", "-", n=2, regex=True))
-    stamps = pd.to_datetime(plain, utc=True, errors="coerce", format="ISO8601")
-    wrong = (stamps.isna() | ~stamps.dt.year.between(1678, 2261)).to_numpy(dtype=bool)
-    stamps = stamps.mask(wrong, pd.Timestamp(0, tz="UTC"))
-    return np.asarray(stamps.astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64), wrong
-
-
-def _numeric_times(texts: pd.Series, numeric: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    texts = texts.where(numeric, "0")
-    if texts.str.contains("[eE]").any():
-        texts = texts.map(lambda text: format(Decimal(text), "f"))
-    # One unit for the whole column: the median is not moved by a few damaged values.
-    size = float(np.median(texts.to_numpy(dtype="str")[numeric].astype("f8")))
-    power = next((power for power in (9, 6, 3, 0) if size * 10**power < 10**19), 0)
-    parts = texts.str.partition(".")  # as text, because float64 can't hold ns since 1970
-    digits = (parts[0] + parts[2].str.slice(0, power).str.pad(power, "right", "0")).str.lstrip("0")
-    length, last = digits.str.len(), str(LAST_NS)
-    wrong = ~numeric | ((length > len(last)) | ((length == len(last)) & (digits > last))).to_numpy(dtype=bool)
-    return np.where(wrong | (length == 0), "0", digits.to_numpy(dtype=object)).astype("i8"), wrong
 
 
 def hashed(texts: pd.Series) -> NDArray[np.int64]:

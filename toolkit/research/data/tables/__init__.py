@@ -1,0 +1,1 @@
+"""Tables: the one reader of times and of columns, for files and frames of every kind."""

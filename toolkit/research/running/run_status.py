@@ -1,0 +1,267 @@
+"""What a run with a name tells other programs of itself, and what they ask of it: small files beside its journal.
+
+NAME.status.json    written by the run: its state, positions and profit    NAME.ask.json    read and removed by the run
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ...client.account.account_book import RUN_BITS
+from ...client.io.nonce_sources import data_directory
+from ...errors import InputError
+from ...stored.databases import hold
+from ...stored.writing import write_file
+
+State = Literal["RUNNING", "PAUSED", "ENDING", "ENDED", "DIED"]
+"""DIED is a run whose program is gone without ending it: its orders may still be open."""
+IN_PROCESS = "in-process-"
+"""Beginning of the names of folders of venues in a process, which end with it."""
+
+
+class RunStatus(msgspec.Struct, kw_only=True):
+    """State of a run when it last wrote it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the run.
+    strategy : str
+        Name of its strategy.
+    environment : str
+        Label of its environment.
+    base_url : str
+        Address of its venue.
+    account : str
+        Its account.
+    symbols : tuple of str
+        Products it trades.
+    state : str
+        See `State`.
+    why : str
+        Why it is paused, or how it ended.
+    started : int
+        Its first start, the venue's Unix ms.
+    told : int
+        When it wrote this, Unix ms of this machine.
+    positions : dict of str to str
+        Its own positions, base units as decimal text, without those of 0.
+    equity : float
+        Equity of the account, USDC.
+    pnl : float
+        Change of the account's equity since its first start, without transfers, USDC.
+    event : str
+        What happened last, in words.
+    event_time : int
+        When that was, the venue's Unix ms, 0 for never.
+    agent_until : int
+        When the approval of its agent ends, Unix ms, 0 where that is not known.
+    pid : int
+        Number of its process.
+    host : str
+        Name of its machine.
+    exit_code : int
+        What `toolkit run` returns for its end (default: 0).
+    left_open : tuple of str
+        What was left open at its end, in words (default: nothing).
+    """
+
+    name: str
+    strategy: str
+    environment: str
+    base_url: str
+    account: str
+    symbols: tuple[str, ...]
+    state: State
+    why: str
+    started: int
+    told: int
+    positions: dict[str, str]
+    equity: float | None
+    pnl: float | None
+    event: str
+    event_time: int
+    agent_until: int
+    pid: int = msgspec.field(default_factory=os.getpid)
+    host: str = msgspec.field(default_factory=socket.gethostname)
+    exit_code: int = 0
+    left_open: tuple[str, ...] = ()
+
+
+class Ask(msgspec.Struct):
+    """What another program asks of a run.
+
+    Attributes
+    ----------
+    what : str
+        "stop" ends it, "results" lets it write its Results as they are now.
+    flatten : bool
+        Whether it closes its positions too.
+    """
+
+    what: Literal["stop", "results"]
+    flatten: bool = False
+
+
+class RunFiles:
+    """The files of a run by which programs talk about it.
+
+    Parameters
+    ----------
+    journal : Path
+        Path of its journal.
+
+    Attributes
+    ----------
+    name : str
+        Name of the run.
+    status, asked, log, lock, results : Path
+        Its status, what is asked of it, its log, its lock, and the folder of its last Results.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.name = journal.name.removesuffix(".jsonl")
+        ends = ("status.json", "ask.json", "log", "lock", "results")
+        self.status, self.asked, self.log, self.lock, self.results = (
+            journal.with_name(f"{self.name}.{end}") for end in ends
+        )
+
+    def write(self, status: RunStatus) -> None:
+        """Tell other programs how the run is. A full disk keeps no run from going on.
+
+        Parameters
+        ----------
+        status : RunStatus
+            State of the run.
+        """
+        _replace(self.status, msgspec.json.encode(status))
+
+    def read(self) -> RunStatus | None:
+        """Return what the run last wrote, as DIED if its program is gone, None if it wrote nothing that can be read."""
+        try:
+            status = msgspec.json.decode(self.status.read_bytes(), type=RunStatus)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        if status.state != "ENDED" and not self.is_running():
+            status.state, status.why = "DIED", "its program is gone. Its orders may be open"
+        return status
+
+    def is_running(self) -> bool:
+        """Return whether a program holds the run's lock."""
+        if not self.lock.exists():
+            return False
+        if (held := hold(self.lock)) is not None:
+            held.close()
+        return held is None
+
+    def ask(self, ask: Ask) -> None:
+        """Ask something of the run, which does it at its next poll.
+
+        Parameters
+        ----------
+        ask : Ask
+            What is asked.
+
+        Raises
+        ------
+        OSError
+            If it can't be written.
+        """
+        write_file(self.asked, msgspec.json.encode(ask), private=True)
+
+    def take_asked(self) -> Ask | None:
+        """Return what is asked of the run, once."""
+        try:
+            raw = self.asked.read_bytes()
+            self.asked.unlink()
+            return msgspec.json.decode(raw, type=Ask)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    # Not synced: it is written every second, and of no use after a crash of the machine.
+    part = path.with_suffix(".part")
+    try:
+        part.write_bytes(raw)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
+    """Yield the files of every run with a name that this machine knows, by path.
+
+    Parameters
+    ----------
+    ended : bool, optional
+        True yields those on venues that ended with their process, too (default: False).
+    """
+    for path in sorted((data_directory() / "runs").rglob("*.status.json")):
+        files = RunFiles(path.with_name(path.name.replace(".status.json", ".jsonl")))
+        # What ran on a venue in a process is gone with it.
+        if ended or not path.parts[-3].startswith(IN_PROCESS) or files.is_running():
+            yield files
+
+
+def files_of(name: str) -> RunFiles:
+    """Return the files of the run of a name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run, or "ENVIRONMENT/ACCOUNT/NAME" where several have it. Each of the two may be left out.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name, or several.
+    """
+    *place, last = name.split("/")
+    known = [(files, status) for files in all_files() if (status := files.read()) is not None]
+    found = [files for files, status in known if files.name == last
+             and {each.lower() for each in place} <= {status.environment.lower(), status.account.lower()}]  # fmt: skip
+    if len(found) == 1:
+        return found[0]
+    names = [f"{status.environment}/{status.account}/{files.name}" for files, status in known]
+    text = f"{len(found)} runs have the name {name!r}" if found else f"there is no run {name!r} on this machine"
+    options = ", ".join(sorted(names)) or "none. `toolkit run strategy.py` starts one"
+    raise InputError(f"{text}. There are: {options}", field="name", rule="a run", value=name)
+
+
+def number_of(identity: str) -> int:
+    """Return the number by which client ids show the run that they are of.
+
+    Parameters
+    ----------
+    identity : str
+        Environment, account in lower case, and name of the run, with spaces between them.
+    """
+    return int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4]) >> 32 - RUN_BITS
+
+
+def names_of_runs(environment: str, account: str) -> dict[int, str]:
+    """Return the names of the runs on an account that this machine knows, by the numbers that their client ids show.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    account : str
+        The account.
+    """
+    names = {files.name for files in all_files(ended=True)}
+    return {number_of(f"{environment} {account.lower()} {name}"): name for name in names}
+
+
+def now_ms() -> int:
+    """Return this machine's time, Unix ms."""
+    return time.time_ns() // 1_000_000
