@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..orders import Bracket, Order
+    from .strategy import Strategy
 
 AnyClient = TypeVar("AnyClient", bound=ClientOrder)
 AnyExit = TypeVar("AnyExit", bound=Exit)
@@ -826,6 +827,20 @@ class Context(ABC):
     def _cancel_waiting(self, symbol: str | None) -> None:
         for order in self.waiting(symbol):
             order.cancel("cancelled by its owner (all)")
+
+    def _end_cancelled(self, strategy: Strategy, placed: OrderHandle) -> None:
+        """Note an order that the venue has cut, and tell the strategy that it was cancelled."""
+        order, symbol = placed.order, str(placed.order.symbol)
+        # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
+        held = self.legs(symbol)[order.side.startswith("BUY")]
+        partly = placed.filled and (held or not (order.reduce_only or order.side.endswith("_HEDGE")))
+        found_too_little = partly or (order.is_market and not placed.filled)
+        # No cancel reaches an order at market in time. A venue without reasons does not say who cancelled another one.
+        by_venue = order.is_market or (placed.reason and not placed.asked)
+        if found_too_little and by_venue and order.trigger_price is None:
+            why = f": {placed.reason}" if placed.reason else ""
+            self._note("CUT", symbol, f"{order.describe()}, filled {placed.filled:g}{why}")
+        strategy.on_cancel(self, placed)
 
     def _follow_fills(self) -> None:
         """Show the venue's answers to the client-side orders. Cancel the rest of each group of which one was filled."""

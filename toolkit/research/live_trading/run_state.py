@@ -320,8 +320,6 @@ class RunState:
         placed.order_id, placed.state, placed.filled = order_id, state, filled
         if state == "CANCELED":
             self.new_cancels.append(placed)
-            if placed.order.is_market and placed.order.reduce_only is None:  # an exit may be sized by its position
-                self.note("CUT", str(placed.order.symbol), f"{placed.order.describe()}, filled {filled:g}")
         if order_id:
             order = placed.order
             symbol = str(order.symbol)

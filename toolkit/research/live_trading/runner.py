@@ -514,7 +514,7 @@ class Runner:
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
         while self.state.new_cancels:
-            self.strategy.on_cancel(self.ctx, self.state.new_cancels.popleft())
+            self.ctx._end_cancelled(self.strategy, self.state.new_cancels.popleft())
         self.ctx._follow_fills()
         self.ctx._keep()
 

@@ -382,7 +382,7 @@ class SessionContext(Context):
         # An order that was refused before it was sent has no client id, and nothing at the venue to cancel.
         if placed.done or not placed.cl_ord_id:
             return
-        symbol = str(placed.order.symbol)
+        placed.asked, symbol = True, str(placed.order.symbol)
         order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
         cancel = partial(self._session.cancel, order_id, symbol=symbol, cl_ord_id=client_id)
         self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
