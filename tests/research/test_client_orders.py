@@ -311,6 +311,70 @@ def test_a_run_that_continues_has_its_orders_at_the_client(monkeypatch: pytest.M
     assert seen[-1] == [("TrailingStop", "ORDER_STATUS_UNTRIGGERED"), ("Iceberg", "NEW")], "one has cancelled the other"
 
 
+def on_venue(script: dict[int, Any], mode: str, duration: str = "6m") -> Results:
+    with toolkit.connect(clock="manual") as session:
+        session.venue.advance("3h")
+        session.venue.control.set_position_mode(session.account, mode)
+        return live(Scripted(script), session, [BTC], duration=duration, limits=Limits())
+
+
+def at(ctx: Context, ratio: float) -> str:
+    """A price at a ratio of the last one, in whole ticks."""
+    return ctx.product(BTC).price_text(round(ctx.price(BTC) * ratio / float(ctx.product(BTC).tick_size)))
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_one_cancels_the_other_on_a_venue_whatever_the_position_mode(mode: str) -> None:
+    """Two limit orders, two orders that wait here, and a stop-loss and a take-profit: of each pair one is left."""
+    pairs: list[tuple[Any, ...]] = []
+    seen: list[list[str]] = []
+
+    def enter(ctx: Context) -> None:
+        pairs.append(ctx.one_cancels_other(ctx.buy(BTC, "0.02", at(ctx, 0.8)), ctx.buy(BTC, "0.02", at(ctx, 1.001))))
+        pairs.append(
+            ctx.one_cancels_other(
+                ctx.stop_entry(BTC, "0.01", at(ctx, 0.99)), ctx.stop_entry(BTC, "-0.01", at(ctx, 0.5))
+            )
+        )
+
+    def leave(ctx: Context) -> None:
+        pairs.append(ctx.one_cancels_other(ctx.stop_loss(BTC, at(ctx, 0.5)), ctx.take_profit(BTC, at(ctx, 0.99))))
+
+    def look(ctx: Context) -> None:
+        seen.extend([one.state for one in pair] for pair in pairs)
+        seen.append([str(size) for size in ctx.legs(BTC)])
+
+    on_venue({0: enter, 2: leave, 5: look}, mode, "8m")
+    assert seen == [["CANCELED", "FILLED"], ["FILLED", "CANCELED"], ["CANCELED", "CANCELED"], ["0.0", "0.0"]]
+
+
+def test_exits_of_both_legs_are_two_pairs_and_one_that_opens_short_is_protected() -> None:
+    """In hedge mode the long leg ends by its take-profit. The short one keeps its exits."""
+    found: dict[str, Any] = {}
+
+    def enter(ctx: Context) -> None:
+        ctx.sell(BTC, "0.01")
+        found["trailing"] = ctx.trailing_stop(BTC, 0.1)
+        ctx.buy(BTC, "0.02")
+
+    def protect(ctx: Context) -> None:
+        with pytest.raises(InputError, match="two legs"):
+            ctx.stop_loss(BTC, at(ctx, 0.9))
+        for leg, stop, target in (("LONG", 0.5, 0.99), ("SHORT", 1.5, 0.5)):
+            pair = ctx.stop_loss(BTC, at(ctx, stop), leg=leg), ctx.take_profit(BTC, at(ctx, target), leg=leg)  # type: ignore[arg-type]
+            found[leg] = ctx.one_cancels_other(*pair)
+
+    def look(ctx: Context) -> None:
+        found["legs"] = ctx.legs(BTC)
+        found["states"] = [(name, one.done) for name in ("LONG", "SHORT") for one in found[name]]
+        found["side"] = found["trailing"].handle.order.side
+
+    on_venue({0: enter, 1: protect, 4: look}, "HEDGE")
+    assert found["legs"] == (0.0, -0.01)
+    assert found["states"] == [("LONG", True), ("LONG", True), ("SHORT", False), ("SHORT", False)]
+    assert found["side"] == "BUY_CLOSE_HEDGE"
+
+
 def test_in_hedge_mode_each_leg_has_its_stop() -> None:
     def begin(ctx: Context) -> None:
         ctx.place(orders.order(BTC, "BUY", "0.02"))

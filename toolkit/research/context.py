@@ -358,7 +358,8 @@ class Context(ABC):
         placed = self.place(whole.entry)
         for leg in whole.legs[1:]:
             profit = leg.reduce_only == "TP_FROM_POSITION"
-            self._exit(Exit, symbol, trigger=float(leg.trigger_price or 0), profit=profit, if_reached="close")
+            opened, trigger = "LONG" if side == "BUY" else "SHORT", float(leg.trigger_price or 0)
+            self._exit(Exit, symbol, opened, trigger=trigger, profit=profit, if_reached="close")
         return placed
 
     def one_cancels_other(self, *orders: OrderHandle | ClientOrder) -> tuple[OrderHandle | ClientOrder, ...]:
@@ -561,7 +562,14 @@ class Context(ABC):
             found.start()
         return found
 
-    def stop_loss(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def stop_loss(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Protect a position with a stop that stays with it.
 
         The stop is an order of the venue for the whole position. A position whose order is underway can be protected,
@@ -573,6 +581,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" it is left, as at the venue.
@@ -596,9 +606,16 @@ class Context(ABC):
         >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
         [['BUY', 63423.2], ['SELL', 62000.0]]
         """
-        return self._exit(Exit, symbol, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
 
-    def take_profit(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def take_profit(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Close a position with a profit at a price, as `stop_loss` does with a loss.
 
         Parameters
@@ -607,6 +624,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it closes in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, see `stop_loss` (default: "close").
 
@@ -630,7 +649,7 @@ class Context(ABC):
         [['BUY', 63423.2], ['SELL', 64000.0]]
         """
         found = float(read_positive(trigger, "trigger"))
-        return self._exit(Exit, symbol, trigger=found, profit=True, if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=found, profit=True, if_reached=if_reached)
 
     def trailing_stop(
         self,
@@ -663,7 +682,7 @@ class Context(ABC):
         window : int, optional
             Bars of the average true range (default: 14).
         leg : {"LONG", "SHORT"}, optional
-            Leg that it protects in hedge mode (default: the only one that is open).
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" the present stop is left, as at the venue.
@@ -763,7 +782,8 @@ class Context(ABC):
         if self._is_hedged(symbol) and leg is None and long and short:
             text = f"{symbol} has two legs. Give leg='LONG' or leg='SHORT'"
             raise InputError(text, field="leg", rule="one leg", value=None, nearest=("LONG", "SHORT"))
-        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", -1 if short and not long else 1)
+        alone = -1 if not long and (short or self.underway(symbol) < 0) else 1
+        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", alone)
         return self._client(kind, symbol, sign=sign, **settings)
 
     def _client(self, kind: type[AnyClient], symbol: str, *, start: bool = True, **state: Any) -> AnyClient:
@@ -848,12 +868,14 @@ class Context(ABC):
             if not order.done:
                 order.settle()
         for group in list(self._groups):
-            filled = any(one.acted for one in group)
-            if filled or all(one.done for one in group):
+            left = [one for one in group if not (one.acted or one.done)]
+            if not left:
                 self._groups.remove(group)
-            for one in group if filled else ():
-                if not one.acted and not one.done:
-                    one.cancel() if isinstance(one, ClientOrder) else self.cancel(one)
+            for one in left if any(one.acted for one in group) else ():
+                if isinstance(one, ClientOrder):
+                    one.cancel()
+                elif not one.asked:  # a cancel that did not reach the venue is sent again
+                    self.cancel(one)
 
     def _reject_below_step(
         self, symbol: str, quantity: Amount, step: float, least: str = "half a step"

@@ -382,10 +382,10 @@ class SessionContext(Context):
         # An order that was refused before it was sent has no client id, and nothing at the venue to cancel.
         if placed.done or not placed.cl_ord_id:
             return
-        placed.asked, symbol = True, str(placed.order.symbol)
+        symbol = str(placed.order.symbol)
         order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
         cancel = partial(self._session.cancel, order_id, symbol=symbol, cl_ord_id=client_id)
-        self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
+        placed.asked |= self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
         if not placed.cl_ord_id:
