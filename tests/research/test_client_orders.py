@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toolkit
 from tests.research.backtesting.events.recorded import events_of
@@ -114,6 +116,47 @@ def test_a_trailing_stop_leaves_where_a_plain_loop_does_over_a_thousand_jumps(se
     run(Trailing(if_reached="refuse"), *rows)
 
 
+@st.composite
+def jumping(draw: st.DrawFn) -> list[tuple[float, float, float, float]]:
+    """Bars of whole cents, each of which may open far from the close before it."""
+    close, made = 10_000, []
+    for _ in range(draw(st.integers(5, 25))):
+        opened = max(200, close + draw(st.sampled_from([0, 0, draw(st.integers(-2_000, 2_000))])))
+        close = max(200, opened + draw(st.integers(-300, 300)))
+        high, low = (draw(st.integers(0, 200)) for _ in range(2))
+        made.append(
+            (opened / 100, (max(opened, close) + high) / 100, max(1, min(opened, close) - low) / 100, close / 100)
+        )
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    jumping(),
+    st.sampled_from([{"ratio": 0.01}, {"ratio": 0.2}, {"amount": 0.5}, {"atr": 2, "window": 3}]),
+    st.sampled_from([1, -1]),
+    st.sampled_from(["close", "refuse"]),
+)
+def test_a_stop_only_moves_with_its_position_whatever_jumps(rows: Any, far: Any, way: int, if_reached: str) -> None:
+    """While the position lasts, the venue always has the stop, or the price has passed the first one."""
+    seen: list[tuple[float, float]] = []
+
+    class Protected(Strategy):
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            if ctx.bars().length == 1:
+                (ctx.buy if way > 0 else ctx.sell)("X", "1")
+                self.exit = ctx.trailing_stop("X", **far, if_reached=if_reached)
+            elif ctx.position("X"):
+                standing = [float(one.order.trigger_price or "nan") for one in ctx.orders()]
+                seen.append((self.exit.stop, standing[0] if standing else math.nan))
+
+    run(Protected(), *rows)
+    stops = [stop for stop, _ in seen if stop == stop]
+    assert all((after - before) * way >= 0 for before, after in itertools.pairwise(stops))
+    begun = next((at for at, (_, standing) in enumerate(seen) if standing == standing), len(seen))
+    assert all(stop == standing for stop, standing in seen[begun:]), "it is never without its stop again"
+
+
 JUMP = [*flat(110, 2), (110, 121, 110, 120), (110, 111, 103, 104), *flat(104, 3)]
 
 
@@ -149,25 +192,30 @@ def test_an_entry_after_a_gap_has_a_first_stop_or_leaves() -> None:
     assert traded(found) == [("BUY", 90)]
 
 
-def test_a_jump_on_events_with_latency() -> None:
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_jump_on_events_with_latency(way: int) -> None:
+    """Long: the stop of 114.95 is passed, and the position is left at the bid of 109.9. A short mirrors it at 110."""
     rows: list[Any] = []
     before = 0.0
     quotes = (0, 110.5), (60_000, 110.6), (100_000, 121), (119_000, 118), (120_100, 110), (170_000, 104), (400_000, 103)
-    for ms, price in quotes:
+    for ms, price in ((ms, 110 + way * (price - 110)) for ms, price in quotes):
         gone = [(ms, Kind.DEPTH, side, before - side * 0.1, 0) for side in (1, -1)] if before else []
         rows += [*gone, *((ms, Kind.DEPTH, side, price - side * 0.1, 5) for side in (1, -1))]
-        rows.append((ms + 1, Kind.TRADE, 1, price + 0.1, 0.01))
+        rows.append((ms + 1, Kind.TRADE, way, price + way * 0.1, 0.01))
         before = price
 
     def on_bar(ctx: Context, bar: Bar) -> None:
         if ctx.bars().length == 1:
-            ctx.buy(BTC, "0.1")
+            (ctx.buy if way > 0 else ctx.sell)(BTC, "0.1")
             ctx.trailing_stop(BTC, 0.05)
-            ctx.stop_entry(BTC, "0.2", "115")
+            ctx.stop_entry(BTC, way * 0.2, 110 + way * 5)
 
     options: dict[str, Any] = {"latency": "200ms", "interval": "1m", "funding": None}
     found = backtest(on_bar, {BTC: events_of(*rows)}, products={BTC: {"min_order_value": "1"}}, **options)
-    assert traded(found) == [("BUY", 110.6), ("BUY", 121.1), ("SELL", 109.9)]
+    sides, prices = ("BUY", "BUY", "SELL") if way > 0 else ("SELL", "SELL", "BUY"), (110.6, 121.1, 109.9)
+    assert traded(found) == [
+        (side, pytest.approx(110 + way * (price - 110))) for side, price in zip(sides, prices, strict=True)
+    ]
     stamps = (found.fills["time"] - found.equity.index[0].floor("min")).dt.total_seconds().round(1).tolist()
     assert stamps[1] - stamps[0] == pytest.approx(100.2 - 46.7 - 0.2, abs=60)
     assert found.fills["quantity"].tolist()[2] == pytest.approx(0.3), "the whole position is left"

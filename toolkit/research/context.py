@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..orders import Bracket, Order
-    from .strategy import Strategy
 
 AnyClient = TypeVar("AnyClient", bound=ClientOrder)
 AnyExit = TypeVar("AnyExit", bound=Exit)
@@ -848,8 +847,8 @@ class Context(ABC):
         for order in self.waiting(symbol):
             order.cancel("cancelled by its owner (all)")
 
-    def _end_cancelled(self, strategy: Strategy, placed: OrderHandle) -> None:
-        """Note an order that the venue has cut, and tell the strategy that it was cancelled."""
+    def _note_cut(self, placed: OrderHandle) -> None:
+        """Note an order that was cancelled if the venue has cut it."""
         order, symbol = placed.order, str(placed.order.symbol)
         # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
         held = self.legs(symbol)[order.side.startswith("BUY")]
@@ -860,7 +859,6 @@ class Context(ABC):
         if found_too_little and by_venue and order.trigger_price is None:
             why = f": {placed.reason}" if placed.reason else ""
             self._note("CUT", symbol, f"{order.describe()}, filled {placed.filled:g}{why}")
-        strategy.on_cancel(self, placed)
 
     def _follow_fills(self) -> None:
         """Show the venue's answers to the client-side orders. Cancel the rest of each group of which one was filled."""

@@ -584,7 +584,8 @@ class SimulatedBroker(BarMatcher):
         elif placed is not None and placed.state == "REJECTED" and not self.ctx._refused(placed, placed.reason):
             self.reject(placed, placed.reason)
         elif placed is not None and placed.state == "CANCELED":
-            self.ctx._end_cancelled(self.strategy, placed)
+            self.ctx._note_cut(placed)
+            self.strategy.on_cancel(self.ctx, placed)
         if self.ctx._groups or self.watched:
             self.ctx._follow_fills()
 

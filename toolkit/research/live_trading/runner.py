@@ -514,7 +514,9 @@ class Runner:
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
         while self.state.new_cancels:
-            self.ctx._end_cancelled(self.strategy, self.state.new_cancels.popleft())
+            cancelled = self.state.new_cancels.popleft()
+            self.ctx._note_cut(cancelled)
+            self.strategy.on_cancel(self.ctx, cancelled)
         self.ctx._follow_fills()
         self.ctx._keep()
 
