@@ -880,9 +880,9 @@ class Context(ABC):
     ) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps, None for a target of 0."""
         size = float(quantity)
-        if abs(size) < 5e-9:  # nothing, also as the text of an order
+        if abs(size) < 1e-12:  # nothing, or what adding floats has left of it
             return None
-        text = f"{abs(size):.8f}".rstrip("0")
+        text = f"{abs(size):.{8 if abs(size) >= 5e-9 else 15}f}".rstrip("0")
         reason = f"a target of {text} {symbol} is less than {least} of {step:g}. The smallest is {step:g}"
         return self._reject_target(symbol, size, text, reason)
 
