@@ -12,7 +12,7 @@ import pytest
 import toolkit
 from tests.widgets.conftest import passes
 from tests.widgets.page import press
-from toolkit.errors import LimitReached
+from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
@@ -154,6 +154,19 @@ def test_what_can_not_wait_is_a_problem_in_words(session: Session, fields: Any, 
     ticket = session.ticket(BTC, **{"quantity": "0.01", **fields})
     found = [one.message for one in ticket.problems if one.field == field]
     assert any(words in one for one in found), ticket.problems
+
+
+@pytest.mark.parametrize(
+    ("fields", "call"),
+    [
+        ({"order_type": "ICEBERG"}, "ctx.iceberg"),
+        ({"order_type": "SCHEDULED"}, "ctx.scheduled"),
+        ({"order_type": "TRAILING", "distance": "2", "distance_as": "atr"}, "ctx.trailing_stop"),
+    ],
+)
+def test_what_only_a_run_can_serve_is_refused_with_its_call(session: Session, fields: Any, call: str) -> None:
+    with pytest.raises(InputError, match=rf"a ticket has no .* A strategy has it, in a run: {call}"):
+        session.ticket(BTC, **fields)
 
 
 def test_an_order_that_is_refused_when_it_is_sent_says_why(session: Session) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
+RUNS_HAVE = {"ICEBERG": "ctx.iceberg", "SCHEDULED": "ctx.scheduled", "atr": "ctx.trailing_stop(symbol, atr=…)"}
+"""Kinds that only a run can serve: they need a plan of several orders, or the history of bars."""
 CANCEL_SECONDS = 5.0
 """How long a cancel waits for its answer."""
 _TEXTS = (
@@ -132,6 +134,10 @@ class OrderTicket(ReviewedPanel):
         if unknown:
             known = ", ".join(_INPUTS)
             raise InputError(f"a ticket has no field {unknown[0]!r}, it has {known}", field=unknown[0], nearest=_INPUTS)
+        for name, value in fields.items():
+            if call := RUNS_HAVE.get(str(value)) if name in ("order_type", "distance_as") else None:
+                words = f"a ticket has no {name} {value!r}. A strategy has it, in a run: {call}"
+                raise InputError(words, field=name, rule="kind", value=value)
         self._products = session._product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
