@@ -725,7 +725,8 @@ class Runner:
             frame.attrs["coverage"] = known = coverage()
             missed[symbol] = unproven(known, pd.DatetimeIndex(frame.index).as_unit("ms").asi8, self.interval_ms)
         again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
-        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        again |= {"interval": pd.Timedelta(self.interval_ms, unit="ms")}
+        again["products"] = {symbol: state.products[symbol] for symbol in self.symbols}
         # It is made again as a backtest, which an audit knows as another kind of run.
         host = None if self._venue is None else self._venue.host
         genesis = None if host is None or host.player is not None else host.genesis
