@@ -7,6 +7,7 @@ import math
 import random
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 import toolkit
 from tests.research.backtesting.events.recorded import events_of
 from tests.research.markets import Scripted, bars, flat
+from tests.support.network import Network
 from toolkit import orders
 from toolkit.errors import InputError
 from toolkit.research import Limits, Results, Strategy, backtest, live, paper
 from toolkit.research.context import Context
 from toolkit.research.data.event_array import Kind
 from toolkit.research.market_data import Bar
+from toolkit.venue.local import LocalVenue
 
 BTC = "BTCUSDC"
 GRID = {"X": {"tick_size": "0.01", "step_size": "1", "min_order_value": "1"}}
@@ -394,6 +397,29 @@ def test_one_cancels_the_other_on_a_venue_whatever_the_position_mode(mode: str) 
 
     on_venue({0: enter, 2: leave, 5: look}, mode, "8m")
     assert seen == [["CANCELED", "FILLED"], ["FILLED", "CANCELED"], ["CANCELED", "CANCELED"], ["0.0", "0.0"]]
+
+
+def test_the_cancel_of_a_group_is_sent_until_the_venue_has_it() -> None:
+    """For two minutes after the fill no cancel reaches the venue."""
+    with LocalVenue(clock="manual") as venue:
+        network, began = Network(venue), venue.host.now_ms()
+
+        def cut(request: httpx.Request) -> None:
+            if b"cancel" in request.content and venue.host.now_ms() < began + 4 * 60_000:
+                raise httpx.ConnectError("no route", request=request)
+
+        network.before = cut
+        pair: list[Any] = []
+
+        def enter(ctx: Context) -> None:
+            pair.extend(ctx.one_cancels_other(ctx.buy(BTC, "0.02", at(ctx, 0.8)), ctx.buy(BTC, "0.02", at(ctx, 1.01))))
+
+        with toolkit.connect(venue=venue, transport=network) as session:
+            seen: list[int] = []
+            script = {0: enter, **{bar: lambda ctx: seen.append(len(ctx.orders())) for bar in range(1, 7)}}
+            live(Scripted(script), session, [BTC], duration="8m", limits=Limits(max_stale=None))
+    assert [one.state for one in pair] == ["CANCELED", "FILLED"]
+    assert (seen[0], seen[-1]) == (1, 0)
 
 
 def test_exits_of_both_legs_are_two_pairs_and_one_that_opens_short_is_protected() -> None:

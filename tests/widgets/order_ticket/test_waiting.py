@@ -49,7 +49,7 @@ def test_a_stop_entry_waits_here_and_is_sent_at_its_trigger(session: Session) ->
     ticket = session.ticket(BTC, order_type="STOP_ENTRY", quantity="0.01", trigger_price=trigger)
     ticket.submit()
     review = ticket.view["review"]
-    assert f"at market once the last price has risen to {trigger}" in review["question"]
+    assert f"at market, once the last price has risen to {trigger}" in review["question"]
     assert review["unchecked"][0][:2] == [
         "Waits",
         "only in this program, while its session is open. The venue has no such order",

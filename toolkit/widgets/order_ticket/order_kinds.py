@@ -440,7 +440,7 @@ class EntryKind(ClientKind):
         from ...research.client_orders import Entry, KeptOrder
         from .waiting import ClientPlan
 
-        words = f"{order.describe()} once the last price has {'risen' if up else 'fallen'} to {draft.trigger_price}"
+        words = f"{order.describe()}, once the last price has {'risen' if up else 'fallen'} to {draft.trigger_price}"
         words += f", or cancelled when order {draft.cancels} is filled" if draft.cancels else ""
         trigger, sign, symbol = float(draft.trigger_price), 1 if up else -1, str(order.entry.symbol)
         kept = KeptOrder(Entry.__name__, symbol, -1, order.legs, trigger=trigger, sign=sign)
