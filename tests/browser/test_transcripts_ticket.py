@@ -171,6 +171,9 @@ def test_an_order_is_reviewed_signed_and_followed(bench: Bench) -> None:
     )
     bench.take("not sent", view={**TICKET, "following": {**FOLLOWED, "status": "NOT_SENT"}})
     bench.take("filled", view={**TICKET, "following": {**FOLLOWED, "status": "FILLED"}})
+    waits = {**FOLLOWED, "status": "WAITING", "words": "waits here for its price", "cancels": True}
+    bench.take("waiting here", view={**TICKET, "following": waits})
+    bench.click("button|Cancel what waits here")
     bench.take(
         "another review",
         phase="review",
