@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.support.network import Network, lose, nothing
 from tests.widgets.conftest import passes
 from tests.widgets.page import press
 from toolkit.errors import InputError, LimitReached
@@ -54,6 +55,8 @@ def test_a_stop_entry_waits_here_and_is_sent_at_its_trigger(session: Session) ->
         "Waits",
         "only in this program, while its session is open. The venue has no such order",
     ]
+    reviewed = ticket.review
+    assert reviewed is not None
     assert ticket.confirm().status == "WAITING"
     assert len(session.intents()) == before
     assert session.orders(BTC, open=True).empty
@@ -66,6 +69,7 @@ def test_a_stop_entry_waits_here_and_is_sent_at_its_trigger(session: Session) ->
     assert ticket.view["following"]["words"].startswith("filled: 0.01 at ")
     assert ticket.view["following"]["cancels"] is False
     assert ticket.receipt is not None
+    assert not session.intents().index[-1].endswith(str(reviewed.nonce)), "it is signed when it is sent"
 
 
 def test_what_waits_ends_by_its_button_by_stop_all_and_with_the_session() -> None:
@@ -178,6 +182,25 @@ def test_an_order_that_is_refused_when_it_is_sent_says_why(session: Session) -> 
     ticket.refresh()
     assert (ticket.status, session.positions(BTC)["size"].tolist()) == ("REJECTED", [2.0])
     assert "margin" in ticket.view["following"]["words"]
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_an_order_without_an_answer_is_unknown_until_feed_or_venue_say_what_became_of_it(
+    arrives: bool,
+) -> None:
+    with LocalVenue(clock="manual") as venue:
+        network = Network(venue)
+        with toolkit.connect(venue=venue, transport=network) as session:
+            passes(session, "1m")
+            ticket = waiting(session, order_type="STOP_ENTRY", trigger_price=level(session, "1.0005"))
+            setattr(network, "after" if arrives else "before", lose)
+            until(session, lambda: ticket.status != "WAITING")
+            assert ticket.status == ("FILLED" if arrives else "UNKNOWN")
+            network.before = network.after = nothing
+            passes(session, "5m")
+            assert ticket.ask_venue() == ("FILLED" if arrives else "REJECTED")
+            assert session.fills(BTC).empty is not arrives
+            assert ticket.view["following"]["cancels"] is False
 
 
 def test_on_a_clock_that_runs_a_trade_of_another_account_sends_it() -> None:

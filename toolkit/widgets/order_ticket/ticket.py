@@ -339,6 +339,8 @@ class OrderTicket(ReviewedPanel):
         from ...client.orders.receipts import receipt as receipt_of
 
         tracker = self.following
+        if isinstance(tracker, WaitingOrder) and tracker.status == UNKNOWN:
+            tracker.ask()
         if isinstance(tracker, OrderTracker) and tracker.status == UNKNOWN:
             self._session.resolve(tracker.intent)
             try:

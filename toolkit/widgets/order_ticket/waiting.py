@@ -15,7 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...client.limits.running import RUNS
-from ...errors import InputError, LimitReached, OutcomeUnknown, ToolkitError
+from ...client.orders.intents import FINAL, IntentState, intent_id
+from ...errors import ExchangeError, InputError, LimitReached, OutcomeUnknown, ToolkitError
 from ...orders import Bracket, Order
 from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import OrderAction
@@ -99,12 +100,13 @@ class WaitingOrder:
         self.now = 0
         self._price = plan.price
         self._first: Prepared | None = None
-        """What was reviewed. It is sent if the first order is the one that was shown."""
+        """What was reviewed, while it begins: a first order that is the one that was shown is sent as it was shown."""
         self._sender: Any = None
         self._order: ClientOrder = KINDS[plan.kept.kind](self, plan.kept)
         self._handles: dict[int, OrderHandle] = {}
         self._values: dict[int, Decimal] = {}
         """Client id → the filled value in USDC."""
+        self._intent = ""
         self._notes: list[str] = []
         self._bar: Mapping[str, Any] | None = None
         self._other = plan.cancels
@@ -127,7 +129,7 @@ class WaitingOrder:
         prepared : Prepared
             What was reviewed.
         """
-        self.session, self._first = session, prepared
+        self.session = session
         stream, symbol = session.stream, self.plan.kept.symbol
         self._product: Product = session.product(symbol)
         self._account = AccountStreams(session, session._product_table())
@@ -139,8 +141,13 @@ class WaitingOrder:
             self._thread.start()
         for live, call in ((trades, self._on_trades), (candles, self._on_candles), (history, self._on_orders)):
             live.on_update(lambda update, call=call: self._later(partial(call, update)))
-        self._later(self._order.start)
+        self._later(partial(self._begin, prepared))
         return self
+
+    def _begin(self, prepared: Prepared) -> None:
+        self._first = prepared
+        self._order.start()
+        self._first = None  # what is sent later has a nonce and an expiry of then
 
     def end(self, reason: str = "cancelled by its owner") -> None:
         """End it, and cancel its order at the venue.
@@ -151,6 +158,15 @@ class WaitingOrder:
             Why (default: "cancelled by its owner").
         """
         self._later(partial(self._order.cancel, reason))
+
+    def ask(self) -> None:
+        """Ask the venue for the outcome of the order that was sent last."""
+        self.session.resolve(self._intent)
+        state = self.session.intents.get(self._intent).state
+        placed = next(reversed(self._handles.values()))
+        if state in FINAL and state != IntentState.ACCEPTED:
+            placed.state = REJECTED
+            self._later(partial(self._refuse, placed, f"the order was not placed: {state.lower()}"))
 
     def record_failure(self, error: BaseException) -> bool:
         """Leave the error of sending to the ticket. Return `False`.
@@ -192,7 +208,7 @@ class WaitingOrder:
         stop = getattr(order, "stop", None)
         filled = sum((Decimal(str(one.filled)) for one in self._handles.values()), Decimal(0))
         text = "waits here for its price" if status == WAITING and stop is None else status.replace("_", " ").lower()
-        if stop is not None and status == WAITING:
+        if stop is not None and stop == stop and status == WAITING:
             text = f"waits: the venue has a stop at {stop:g}, which is moved here"
         if filled:
             text = f"{text}: {trimmed(filled)} at {mean_text(sum(self._values.values(), Decimal(0)) / filled, 6)}"
@@ -249,12 +265,12 @@ class WaitingOrder:
 
         placed = OrderHandle(order)
         intents, first = self.session.intents, self._first
-        self._first = None
         try:
             if self.ending:
                 raise LimitReached("it was told to end", limit="stopped")
             prepared = first if first is not None and order == self.plan.order else intents.prepare(order)
-            placed.cl_ord_id = prepared.client_ids[0]
+            self._first, placed.cl_ord_id = None, prepared.client_ids[0]
+            self._intent = intent_id(prepared.environment.label, prepared.signer, prepared.nonce)
             self._handles[placed.cl_ord_id] = placed  # before it is sent: the feed may be faster than the answer
             self.receipt = receipt = intents.send(prepared, confirmed=True)
             placed.order_id = receipt.order_id or placed.order_id
@@ -406,11 +422,14 @@ class WaitingOrder:
             call()
             order.settle()
             if order.acted and self._other:
-                other, self._other = self._other, ""
-                self.session.cancel(other, symbol=self._product.symbol)
+                self.session.cancel(self._other, symbol=self._product.symbol)
+                self._other = ""
+        except ExchangeError as refused:  # the other order is gone
+            self._notes.append(str(refused))
+            self._other = ""
         except Exception as error:  # no caller waits here: the ticket shows it
             self._notes.append(str(error) or type(error).__name__)
-        if order.over:
+        if order.over and not (order.acted and self._other and not self.ending):
             self._over.set()
             endings.over(self)
             for live in self._lives:
