@@ -236,8 +236,8 @@ class Book:
             Filled quantity in steps.
         """
         sign = 1 if side.startswith("BUY") else -1
-        if self.hedge or side.endswith("_CLOSE_HEDGE"):
-            self.hedge = True
+        if self.hedge is not False or side.endswith("_CLOSE_HEDGE"):
+            self.hedge = True if side.endswith("_CLOSE_HEDGE") else self.hedge
             if (sign > 0) is side.endswith("_CLOSE_HEDGE"):
                 self.shorts -= sign * steps
             else:
@@ -256,11 +256,21 @@ class Book:
         shorts : int
             Steps of the short.
         """
-        if self.hedge:
-            self.longs, self.shorts = max(self.longs + longs, 0), max(self.shorts + shorts, 0)
-            return
-        net = self.net + longs - shorts
-        self.longs, self.shorts = max(net, 0), max(-net, 0)
+        self.longs, self.shorts = max(self.longs + longs, 0), max(self.shorts + shorts, 0)
+        if self.hedge is False:
+            self.set_mode(False)
+
+    def set_mode(self, hedge: bool) -> None:
+        """Note the account's position mode: in one-way mode the legs are one net position.
+
+        Parameters
+        ----------
+        hedge : bool
+            Whether it is hedge mode.
+        """
+        self.hedge = hedge
+        if not hedge:
+            self.longs, self.shorts = max(self.net, 0), max(-self.net, 0)
 
     def only_reduces(self, order: Order) -> bool:
         """Return whether an order can't open anything.

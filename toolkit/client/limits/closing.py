@@ -103,7 +103,7 @@ class Closing:
         for each, _ in held:
             longs, shorts = (held.get((each, side), (Decimal(0),))[0] for side in ("LONG", "SHORT"))
             shown[each] = longs, shorts
-        hedge = any(is_hedged(row) for _, row in held.values()) or None  # without a row it is not known
+        hedge = any(is_hedged(row) for _, row in held.values())
         try:
             listed = by_all_orders(self._catalogue, retry, self._owner, code, shown, hedge)
             book = yield from within(listed, LOOK_SECONDS)

@@ -202,7 +202,7 @@ class SessionWatch:
         self._compare_ms = now_ms + round(pause_ms * max(1, session.clock.speed))
         rows, wallet = self._positions.rows(), self._wallet.value
         shown = {row["symbol_code"]: (row["long_size"], abs(row["short_size"])) for row in rows}
-        hedge = any(row["position_mode"] == "HEDGE" for row in rows) or None
+        hedge = any(row["position_mode"] == "HEDGE" for row in rows)
         listed = by_all_orders(session._catalogue, NO_RETRY, str(session.account), None, shown, hedge)
         try:
             self._witnesses.book = session._driver.run(within(listed, COMPARE_SECONDS))
