@@ -219,6 +219,11 @@ class SessionWatch:
         """What contradicts the positions that are shown, in words, "" where nothing does."""
         return "; ".join(self._witnesses.lasting.values())
 
+    @property
+    def money_doubted(self) -> bool:
+        """Whether equity, balance and positions contradict each other for long, so that none of them is certain."""
+        return bool({"equity", "wallet"} & self._witnesses.lasting.keys())
+
     def doubted(self) -> dict[str, Book]:
         """Return by symbol what orders and fills leave, where that contradicts the positions for long."""
         lasting = self._witnesses.lasting

@@ -234,7 +234,7 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
     if unit == "notional":
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
     if not inputs.holdings.known:
-        return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
+        return Problem("quantity", "account", f"a share needs the account's data, which {inputs.holdings.why_unknown}")
     most = max_quantity(inputs, worst)
     if most is None:
         return Problem("quantity", "leverage", f"{NO_LEVERAGE}. Give a quantity or an amount in USDC")
