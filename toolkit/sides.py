@@ -1,8 +1,7 @@
 """The one place that turns a wish (open, reduce, close, protect) into the side of an order, in both position modes.
 
-mode       the long is opened by, closed by                the short is opened by, closed by
-one-way    BUY, and SELL that only reduces                 SELL, and BUY that only reduces
-hedge      BUY, SELL_CLOSE_HEDGE                           SELL, BUY_CLOSE_HEDGE
+In one-way mode an order that only reduces closes the net position. In hedge mode the side says which leg it closes: BUY
+opens the long, and SELL_CLOSE_HEDGE closes it. SELL opens the short, and BUY_CLOSE_HEDGE closes it.
 """
 
 from __future__ import annotations
