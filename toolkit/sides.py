@@ -14,6 +14,10 @@ from .protocol.orders.names import ReduceOnly, Side
 CLOSE_HEDGE = "_CLOSE_HEDGE"
 """End of the sides that close a leg in hedge mode."""
 Leg = Literal["LONG", "SHORT"]
+BUYS: tuple[Side, ...] = ("BUY", "BUY_CLOSE_HEDGE")
+CLOSES: tuple[Side, ...] = ("BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE")
+SHORT_SIDES: tuple[Side, ...] = ("SELL", "BUY_CLOSE_HEDGE")
+"""Sides that buy, that close a leg in hedge mode, and that change the short there, for the columns of tables."""
 
 
 def side_of(sign: float | Decimal, *, closes: bool = False) -> Side:

@@ -109,3 +109,22 @@ def test_orders_of_a_vault_follow_the_mode_of_the_vault(venue: LocalVenue, mode:
         session.buy(BTC, "0.005", vault_address=vault)
         made: Any = session.sell(BTC, "0.005", reduce_only=True, vault_address=vault)
         assert made.filled == Decimal("0.005")
+
+
+@pytest.mark.parametrize("margin", ["ISOLATED", pytest.param("CROSS", marks=pytest.mark.slow)])
+def test_the_legs_of_a_position_share_what_the_venue_shows_once(venue: LocalVenue, margin: str) -> None:
+    with toolkit.connect(venue=venue) as session:
+        venue.control.set_position_mode(str(session.account), "HEDGE")
+        session.exchange.set_margin_mode(BTC, margin)
+        session.buy(BTC, "0.05")
+        session.sell(BTC, "0.02")
+        session.sell(BTC, "0.01", reduce_only=True)
+        [whole] = session.info.positions(exact=True).to_dict("records")
+        table = session.positions(exact=True)
+        assert table["side"].tolist() == ["LONG", "SHORT"]
+        for name in ("realized_pnl", "fees"):
+            assert table[name].sum() == whole[name]
+            assert (table[name].abs() < abs(whole[name])).all()
+        assert table["unrealized_pnl"].sum() == whole["unrealized_pnl"]
+        if margin == "ISOLATED":
+            assert table["margin"].sum() == whole["assigned_margin"]

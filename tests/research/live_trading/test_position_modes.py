@@ -37,7 +37,7 @@ def legs(session: Any) -> dict[str, Decimal]:
 
 def run(session: Any, strategy: Callable[[Any, int], None], minutes: int, **options: Any) -> Any:
     """Run a strategy of a context and the number of the bar."""
-    count = iter(range(minutes + 1))
+    count = iter(range(1_000))
     given: dict[str, Any] = {"limits": Limits(), "duration": f"{minutes}m", **options}
     return live(lambda ctx, bar: strategy(ctx, next(count)), session, [BTC], **given)
 
@@ -123,3 +123,63 @@ def test_what_only_reduces_reduces(venue: LocalVenue, mode: str) -> None:
 
         run(session, strategy, 7)
         assert legs(session) == {}
+
+
+def trade(session: Any, ctx: Any, number: int) -> None:
+    """Trade both legs: open, add, close in part, close, at prices that move."""
+    mid = 62_500 + 40 * number
+    session.venue.control.remove_liquidity(BTC)
+    for side, price in (("SELL", mid + 10), ("BUY", mid - 10)):
+        session.venue.control.add_liquidity(BTC, side, str(price), "50")
+    session.venue.control.set_oracle(BTC, str(mid))
+    buys = {0: ("0.05", None), 2: ("0.02", None), 4: ("0.03", True), 7: ("0.01", True)}
+    sells = {1: ("0.03", None), 3: ("0.07", True), 5: ("0.01", None), 6: ("0.02", None)}
+    for table, call in ((buys, ctx.buy), (sells, ctx.sell)):
+        if number in table:
+            quantity, closes = table[number]
+            assert call(BTC, quantity, reduce_only=closes)
+
+
+@pytest.mark.parametrize("margin", ["CROSS", pytest.param("ISOLATED", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("start", of_all(["nothing", "both legs", "another product"], quick=["both legs"]))
+def test_results_of_an_account_in_hedge_mode_are_those_of_its_ledger(
+    venue: LocalVenue, start: str, margin: str
+) -> None:
+    for side, price in (("SELL", "2510"), ("BUY", "2490")):
+        venue.control.add_liquidity("ETHUSDC", side, price, "500")
+    with toolkit.connect(venue=venue) as session:
+        venue.control.set_position_mode(str(session.account), "HEDGE")
+        session.exchange.set_margin_mode(BTC, margin)
+        if start == "both legs":
+            session.buy(BTC, "0.02")
+            session.sell(BTC, "0.01")
+
+        def strategy(ctx: Any, number: int) -> None:
+            trade(session, ctx, number)
+            if start == "another product" and number in (2, 5):
+                session.buy("ETHUSDC", "3")
+
+        result = run(session, strategy, 9)
+    equity = result.equity["equity"]
+    gained = equity.iloc[-1] - equity.iloc[0]
+    table = result.attribution
+    assert table.loc["TOTAL", "net"] == pytest.approx(gained, abs=1e-6)
+    if start == "another product":
+        assert abs(table.loc["OTHERS", "net"]) > 1
+        assert table.loc[BTC, "net"] + table.loc["OTHERS", "net"] == pytest.approx(gained, abs=1e-6)
+    else:
+        assert list(table.index) == [BTC, "TOTAL"], "the fills, marks and payments explain all of it"
+    trips = result.round_trips
+    # 0.05 + 0.02 − 0.07 of the long; 0.03 − 0.03 and 0.01 + 0.02 − 0.01, which stays open, of the short.
+    wanted = [] if start == "both legs" else [("LONG", 0.07), ("SHORT", 0.03)]
+    assert [(row.side, round(row.quantity, 6)) for row in trips.itertuples()] == wanted
+    if wanted:
+        assert trips["gross"].tolist() == pytest.approx(
+            [0.07 * 62_610 - 0.05 * 62_510 - 0.02 * 62_590, 0.03 * (62_530 - 62_670)]
+        )
+        assert result.metrics()["hit_rate"] == 0.5
+    held = {"nothing": 0.07 + 0.03, "both legs": 0.07 + 0.03 + 0.03, "another product": 0.1}[start]
+    assert (result.exposure["gross"] / result.marks[BTC]).max() == pytest.approx(held)
+    unrealised = result.equity["unrealized"].abs().max()
+    assert unrealised < 0.15 * 400 + 3 * 2 * 40 * (start == "another product")
+    assert not result.audit()["found"].fillna(False).any()

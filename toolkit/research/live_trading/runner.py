@@ -696,6 +696,7 @@ class Runner:
             for symbol in self.symbols if self._close_at_end else ():
                 self._attempt(f"closing {symbol}", partial(self._close_position, symbol))
         self._attempt("reading orders", state.read_orders)
+        self._attempt("reading the positions", state.read_positions)
         self._attempt("reading the wallet", state.read_wallet)
         state.sample(state.now())
         self._attempt("asking what is open", self._list_open)
