@@ -35,7 +35,7 @@ from ..parent_orders.plan import RUNNING, Plan
 from ..reads.reading import OpenOrders, fetch_rows, is_hedged
 from .closing import Closing, ClosingFlows, Held, Leg
 from .order_limits import OrderLimits
-from .running import RUNS, Run
+from .running import RUNS, Elsewhere, Endable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -297,13 +297,22 @@ class Stop:
         parents.halt([plan.id for plan in plans])
         return plans
 
-    def _tell_runs(self) -> list[Run]:
-        runs = RUNS.on(getattr(self._session, "sync", self._session))
+    def _tell_runs(self) -> list[Endable]:
+        """Let the runs of the account end, those of other processes too, and return them."""
+        session, runs = getattr(self._session, "sync", self._session), list[Endable]()
+        runs += RUNS.on(session)
+        try:
+            runs += RUNS.elsewhere(session)
+        except OSError as error:  # runs of this process end without files
+            self._add("run", outcome="UNKNOWN", message=f"runs of other processes can't be found: {error}")
         for run in runs:
-            run.request_end()
+            try:
+                run.request_end()
+            except OSError as error:
+                self._add("run", run.name, outcome="UNKNOWN", message=f"it can't be told to end: {error}")
         return runs
 
-    def _wait(self, plans: Sequence[Plan], runs: Sequence[Run]) -> Flow[None]:
+    def _wait(self, plans: Sequence[Plan], runs: Sequence[Endable]) -> Flow[None]:
         """Wait for parent orders and runs, together no longer than `WAIT_SECONDS`. Add their rows."""
         parents: ParentRunner = self._session._parents
         began_ms: int = yield Elapsed()
@@ -321,8 +330,11 @@ class Stop:
             left_s = max(0.0, WAIT_SECONDS - (now_ms - began_ms) / 1000)
             yield from _blocking(partial(run.wait, left_s))
             ended = run.wait(0)
-            message = "; ".join(run.still_open) if ended else f"the run did not end within {left_s:g} s"
-            outcome = "ENDED" if ended else "UNKNOWN"
+            told = list(run.still_open) if ended else [f"the run did not end within {WAIT_SECONDS:g} s"]
+            if isinstance(run, Elsewhere):
+                told.insert(0, run.process)
+                told += [] if ended else ["It places nothing more, and ends when it answers. Or end its process"]
+            message, outcome = "; ".join(told), "ENDED" if ended else "UNKNOWN"
             self._add("run", run.name, ", ".join(run.symbols), outcome=outcome, message=message)
 
     def _cancel_unseen(self) -> Flow[None]:
