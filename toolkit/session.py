@@ -350,7 +350,7 @@ class Session(plain_session.Session):
         >>> _ = session.buy("BTCUSDC", "0.01")
         >>> rows = session.statement()
         >>> rows.attrs["opening"], rows["amount"].sum(), rows.attrs["closing"]
-        ('0', Decimal('9999.6249604'), '9999.6249604')
+        ('0', Decimal('9999.62496'), '9999.62496')
         """
         from .research.running.statement import read_statement
 

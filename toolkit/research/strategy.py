@@ -339,7 +339,7 @@ class Strategy:
         ...     print(placed.reason)
         ...     ctx.stop()
         >>> _ = research.backtest({"on_bar": on_bar, "on_cancel": on_cancel}, bars)
-        nothing more to take at the limit of 56999 or better
+        nothing more to take at the limit of 57080.0 or better
         """
 
     def on_funding(self, ctx: Context, payment: FundingFee) -> None:

@@ -543,7 +543,7 @@ def _executed(intent: Intent, row: Transaction, answered: bool = False) -> Flow[
         named = named_orders(intent.asked)
         own = [bool(_own(*asked, events)) for asked in named]
         if not proven and named and events and not any(own):
-            return _used_by_another(intent, row)
+            return (yield from _confirmed_foreign(intent, owner, row))
         # Of several some may stand, so each must show itself. A refusal of all executes nothing, whosever it is.
         several = code and len(intent.client_ids) > 1 and intent.action not in BRACKET_ACTIONS
         if not all(own) and (several or not (proven or code)):
@@ -552,6 +552,21 @@ def _executed(intent: Intent, row: Transaction, answered: bool = False) -> Flow[
         # The nonce was taken before the first copy arrived, so a proxy has repeated it, or it is another program's.
         return Missing(certain=False)
     return _settled(code, message, data, _results(intent, events, code, message))
+
+
+def _confirmed_foreign(intent: Intent, owner: str, row: Transaction) -> Flow[Proof | Missing]:
+    """Return that another request used the nonce, if a second answer and the orders' own queries say so as well.
+
+    Rows that disagree may be an altered answer, or one to another question, and what is settled is never asked again.
+    """
+    again = yield from _events_of(owner, row)
+    if not again or any(_own(*asked, again) for asked in named_orders(intent.asked)):
+        return Missing(certain=False)
+    if intent.client_ids:
+        by_orders = yield from _find_orders(intent)
+        if isinstance(by_orders, Proof) or not by_orders.certain:
+            return by_orders
+    return _used_by_another(intent, row)
 
 
 IDENTICAL = "an identical request was executed, this one or that of another program with the same key"
