@@ -246,17 +246,21 @@ class Stop:
             yield from self._tried("order", self._cancel_rest(owner, began_ms), LOOK_SECONDS)
             yield from self._tried("position", self._close(owner), CLOSE_SECONDS)
         yield from self._wait(parents, runs)
+        for vault in self._vaults():
+            yield from self._tried("position", self._left_in(vault), LOOK_SECONDS)
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
             self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
         self._rows.sort(key=lambda row: KINDS.index(row["kind"]))
         return indexed(typed(self._rows, COLUMNS), None)
 
-    def _is_own(self, account: str) -> bool:
-        """Return whether an entry of the ledger, which accounts may share, is this account's."""
-        known = self._session._known_account
+    def _is_own(self, account: str, vault: str | None) -> bool:
+        """Return whether an entry of the ledger, which accounts may share, is this account's, or this vault's."""
+        known, own = self._session._known_account, self._vault or self._delivery.vault
         # Without a known account every entry counts: to end too much is the safer mistake here.
-        return known is None or account.lower() == known.lower()
+        if known is not None and account.lower() != known.lower():
+            return False
+        return own is None or (vault or "").lower() == own.lower()
 
     def _requests(self) -> list[Intent]:
         """Return the requests that may still place an order."""
@@ -265,7 +269,32 @@ class Stop:
         with suppress(ToolkitError):  # a ledger that can't be read stands in no exit's way
             found = self._delivery.ledger.all(OPEN)
         return [one for one in found
-                if one.environment == label and one.action in ORDER_ACTIONS and self._is_own(one.account)]  # fmt: skip
+                if one.environment == label and one.action in ORDER_ACTIONS
+                and self._is_own(one.account, one.vault_address)]  # fmt: skip
+
+    def _vaults(self) -> list[str]:
+        """Return the vaults that this account's requests traded for, which a call for the account leaves alone."""
+        found: dict[str, str] = {}
+        if self._vault is None and self._delivery.vault is None:
+            with suppress(ToolkitError):
+                for one in self._delivery.ledger.all():
+                    if one.vault_address and one.action in ORDER_ACTIONS and self._is_own(one.account, None):
+                        found[one.vault_address.lower()] = one.vault_address
+        return list(found.values())
+
+    def _left_in(self, vault: str) -> Flow[None]:
+        """Add what is open in a vault."""
+        message = f"of vault {vault}: stop_all(vault_address=…) ends it"
+        opened = yield from self._calls.reader.open_orders(vault, in_part=True)
+        held, unread = yield from self._held(Closing(self._session, vault, vault))
+        for number, (_, row) in opened.items():
+            symbol = (yield from self._catalogue.exit(int(row.symbol))).symbol
+            self._add("order", number, symbol, row.side or "", row.remaining, outcome="LEFT", message=message)
+        for (code, side), (size, _) in held.items():
+            symbol = (yield from self._catalogue.exit(code)).symbol
+            self._add("position", "", symbol, side, size, outcome="LEFT", message=message)
+        if unread or opened.missing:
+            self._add("position", outcome="UNKNOWN", message=f"others may be {message}. {unread or opened.missing}")
 
     def _add(self, kind: str, id: object = "", symbol: str = "", side: str = "", quantity: Decimal | None = None,
              *, outcome: str, message: str = "") -> None:  # fmt: skip
@@ -290,7 +319,9 @@ class Stop:
         """End the parent orders, without waiting for their children, and return them."""
         parents: ParentRunner = self._session._parents
         try:
-            plans = [plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account)]
+            plans = [
+                plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account, plan.vault)
+            ]
         except ToolkitError as error:
             self._add("parent order", outcome="UNKNOWN", message=str(error))
             plans = []
