@@ -52,6 +52,8 @@ class OrderLimits:
         Pre-trade checks of the session.
     reader : callable
         Function that returns the session's reader.
+    vault : str or None, optional
+        Address of the vault that the session trades for (default: none).
     """
 
     limits: Limits | None
@@ -59,6 +61,7 @@ class OrderLimits:
     ledger: Ledger
     checks: PreTradeChecks
     reader: Callable[[], Reader]
+    vault: str | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _numbers: count[int] = field(default_factory=count)
     _reserved: dict[int, tuple[str, list[Order]]] = field(default_factory=dict)
@@ -73,7 +76,10 @@ class OrderLimits:
 
     def __post_init__(self) -> None:
         self._filled = OrdersFilled(self.reader, self.checks.catalogue, self.checks.retry)
-        self._losses = Losses(f"day {self.name}", self.ledger, self.checks, self.reader)
+        # The losses are the owner's. The switch is the signer's, whoever it trades for.
+        self._losses = Losses(
+            " ".join(filter(None, ["day", self.name, self.vault])), self.ledger, self.checks, self.reader
+        )
         self._switch = f"stop {self.name}"
 
     @property

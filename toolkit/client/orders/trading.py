@@ -55,6 +55,7 @@ class TradingFlows:
     _delivery: Delivery
     _checks: PreTradeChecks
     _known_account: str | None
+    _vault: str | None
 
     @cached_property
     def _calls(self) -> OrderCalls:
@@ -63,10 +64,15 @@ class TradingFlows:
 
     @property
     def account(self) -> str | None:
-        """Address of the master that owns the orders and positions, None while it is not known."""
-        return self._known_account
+        """Address that owns the orders and positions: the vault of `connect(vault=…)`, else the master's, None while
+        it is not known."""
+        return self._vault or self._known_account
 
     def _account(self) -> Flow[str]:
+        """Return the address that owns the orders and positions. See `account`."""
+        return self._delivery.owner()
+
+    def _master(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
             query = {"account": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}

@@ -349,7 +349,8 @@ class ParentOrderFlows:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
             # Prepared before the TWAP is recorded: what its first child order may not do, none of them may.
             first = yield from self._delivery.prepare((yield from self._first_child(made)), vault_address=vault)
-        start = partial(self._parents.start, made, (yield from self._delivery.account()), vault, first)
+        account, vault = (yield from self._delivery.account()), vault or self._delivery.vault
+        start = partial(self._parents.start, made, account, vault, first)
         plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
         return ParentOrder(self._parents, plan.id)
 
@@ -383,7 +384,7 @@ class ParentOrderFlows:
 
     def _only_closes(self, made: Twap, product: Product, vault: str | None) -> Flow[bool]:
         """Return whether a TWAP begins within a position of the other side, so that all of it reduces."""
-        owner = vault or (yield from self._delivery.account())
+        owner = vault or (yield from self._delivery.owner())
         try:
             rows, _ = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
         except (TransportError, ExchangeError):  # it is checked as one that may open

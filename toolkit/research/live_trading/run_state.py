@@ -168,6 +168,8 @@ class RunState:
         The last poll that the venue answered in full, Unix ms.
     notes : list of tuple
         (Unix ms, kind, symbol, text), as in `Results.events`.
+    is_told_to_end : callable
+        Whether another process has told the run to end, which its next poll takes.
     say : callable
         What is called with each of them, too.
     say_order : callable
@@ -227,6 +229,7 @@ class RunState:
         self.at_start: dict[str, tuple[float, float]] = {}
         self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
+        self.is_told_to_end: Callable[[], bool] = lambda: False
         self.say: Callable[[int, str, str, str], object] = lambda *_: None
         self.say_order: Callable[[int, str, str], object] = lambda *_: None
         self.earlier: dict[str, set[str]] = {}

@@ -277,7 +277,7 @@ class SessionContext(Context):
     def _blocked(self, order: Order) -> str:
         """Return why an order is not sent now, "" for one that is."""
         state = self._state
-        if state.killed and not state.ending:
+        if not state.ending and (state.killed or state.is_told_to_end()):
             return "the run was told to end"
         if not state.trading:
             return "the run is warming up or has ended"

@@ -172,10 +172,11 @@ class SessionWatch:
         if self.silence():  # a venue that is silent would hold up the panels
             return
         wallet, now = self._session.wallet, time.monotonic()
-        if wallet is not None and wallet.agent and self._session.account and now >= self._read_at:
+        master = self._session._known_account  # an agent that trades for a vault is that of the vault's leader
+        if wallet is not None and wallet.agent and master and now >= self._read_at:
             self._read_at = now + RETRY_SECONDS
             try:
-                frame = self._session.info.agents(agent=wallet.agent, exact=True)
+                frame = self._session.info.agents(account=master, agent=wallet.agent, exact=True)
             except ToolkitError:
                 return
             # One answer is enough. An event of an approval makes it due again.
