@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...client.limits.run_status import Ask, RunFiles, RunStatus, all_files, files_of, now_ms
 from ...errors import ToolkitError
 from ...limits import Limits
 from ..analysis.results import Results
-from ..running.run_status import Ask, RunFiles, RunStatus, all_files, files_of, now_ms
 from ..strategy import Strategy
 from .launch import runner_of
 

@@ -17,6 +17,7 @@ import msgspec
 
 from ...client.account.account_book import RANDOM_BITS, first_id_of, run_of
 from ...client.io.nonce_sources import data_directory
+from ...client.limits.run_status import IN_PROCESS, RunFiles, folder_name, number_of
 from ...client.reads.reading import whole
 from ...connecting import venue_in_process
 from ...errors import ActionRejected, InputError, ToolkitError
@@ -27,7 +28,6 @@ from ...stored.seals import FileKind
 from ..account_data import OrderHandle
 from ..client_orders import order_of
 from ..context import Kept
-from ..running.run_status import IN_PROCESS, RunFiles, number_of
 
 if TYPE_CHECKING:
     from ...plain_session import Session
@@ -148,7 +148,7 @@ class RunName:
             _folders[venue] = _folder_in_process()
             weakref.finalize(venue, shutil.rmtree, _folders[venue], ignore_errors=True)
         folder = data_directory() / "runs" if venue is None else Path(_folders[venue])
-        path = folder / re.sub(r"[^A-Za-z0-9.-]", "-", f"{label}-{account}") / name
+        path = folder / folder_name(label, account) / name
         self.journal, self.lock, self.lease = (path.with_name(f"{name}.{end}") for end in ("jsonl", "lock", "lease"))
         self.files = RunFiles(self.journal)
         self._session = session
@@ -232,6 +232,7 @@ class RunJournal:
         if self._lock is None:
             text = f"run {name!r} of account {session.account} is running already"
             raise ToolkitError(f"{text}. Stop it there, or choose another name")
+        run.files.take_asked()  # that was asked of an earlier start
         self.begun: Line | None = None
         self.handles: dict[int, OrderHandle] = {}
         self.fills: dict[str, OwnFill] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -15,16 +16,18 @@ from typing import Literal
 
 import msgspec
 
-from ...client.account.account_book import RUN_BITS
-from ...client.io.nonce_sources import data_directory
 from ...errors import InputError
 from ...stored.databases import hold
 from ...stored.writing import write_file
+from ..account.account_book import RUN_BITS
+from ..io.nonce_sources import data_directory
 
 State = Literal["RUNNING", "PAUSED", "ENDING", "ENDED", "DIED"]
 """DIED is a run whose program is gone without ending it: its orders may still be open."""
 IN_PROCESS = "in-process-"
 """Beginning of the names of folders of venues in a process, which end with it."""
+UNNAMED = ".process-"
+"""Beginning of the names of files of runs without a name, which no name has."""
 
 
 class RunStatus(msgspec.Struct, kw_only=True):
@@ -162,8 +165,36 @@ class RunFiles:
             held.close()
         return held is None
 
+    @classmethod
+    def unnamed(cls, folder: Path, number: int) -> RunFiles:
+        """Return the files of a run without a name in this process: a lock, and what is asked of it.
+
+        Parameters
+        ----------
+        folder : Path
+            Folder of its account.
+        number : int
+            Number that no other run of this process has.
+        """
+        return cls(folder / f"{UNNAMED}{os.getpid()}-{number}.jsonl")
+
+    @property
+    def process(self) -> str:
+        """The run's process, in words."""
+        if self.name.startswith(UNNAMED):
+            return f"process {self.name.removeprefix(UNNAMED).partition('-')[0]}"
+        status = self.read()
+        return "another process" if status is None else f"process {status.pid} on {status.host}"
+
+    def is_told_to_end(self) -> bool:
+        """Return whether the run is asked to stop, and has not taken that yet."""
+        try:
+            return msgspec.json.decode(self.asked.read_bytes(), type=Ask).what == "stop"
+        except (OSError, msgspec.MsgspecError):
+            return False
+
     def ask(self, ask: Ask) -> None:
-        """Ask something of the run, which does it at its next poll.
+        """Ask something of the run, which does it at its next poll. From now on it places nothing where it shall stop.
 
         Parameters
         ----------
@@ -175,7 +206,8 @@ class RunFiles:
         OSError
             If it can't be written.
         """
-        write_file(self.asked, msgspec.json.encode(ask), private=True)
+        if ask.what == "stop" or not self.is_told_to_end():
+            write_file(self.asked, msgspec.json.encode(ask), private=True)
 
     def take_asked(self) -> Ask | None:
         """Return what is asked of the run, once."""
@@ -195,6 +227,34 @@ def _replace(path: Path, raw: bytes) -> None:
         os.replace(part, path)
     except OSError:
         part.unlink(missing_ok=True)
+
+
+def folder_name(environment: str, account: str) -> str:
+    """Return the name of the folder of an account's runs.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    account : str
+        The account.
+    """
+    return re.sub(r"[^A-Za-z0-9.-]", "-", f"{environment}-{account.lower()}")
+
+
+def running_files(environment: str, account: str) -> list[RunFiles]:
+    """Return the files of the runs of an account that are running now in any process of this machine.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    account : str
+        The account.
+    """
+    locks = sorted((data_directory() / "runs" / folder_name(environment, account)).glob("*.lock"))
+    every = [RunFiles(lock.with_suffix(".jsonl")) for lock in locks]
+    return [files for files in every if files.is_running()]
 
 
 def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
