@@ -578,6 +578,8 @@ class Runner:
                 for payment in state.read_funding():
                     self.strategy.on_funding(self.ctx, payment)
                 self._funding_due_ms = state.next_funding()
+            if not state.based:
+                state.base_wallet()
             # With a clock that is advanced by hand nothing can come late.
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
             self._watch_agent()
@@ -786,6 +788,7 @@ class Runner:
     def _close_position(self, symbol: str) -> None:
         # A run with a name closes what it holds by its own fills. The account may hold more.
         if self.state.journal is not None:
+            self.state.read_orders()  # one may have been filled since the last poll
             self.state.trading = True
             self.ctx.close_position(symbol)
             self.state.trading = False
