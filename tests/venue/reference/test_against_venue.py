@@ -27,7 +27,7 @@ QUICK = (
     *((ProgramsSteps, seed, 150) for seed in (0, 1)),
 )
 SLOW = {
-    MoneySteps: (1, 2, 3, 7, 24, 47, *(LEAN + seed for seed in (0, 5, 6, 10, 22, 36))),
+    MoneySteps: (1, 2, 3, 7, 9, 24, 47, *(LEAN + seed for seed in (0, 5, 6, 10, 22, 36))),
     ProgramsSteps: (0, 1, 2, 3, 4, 5),
 }
 RARE = {

@@ -216,7 +216,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Most distance of mark and oracle, as a part of the product's smallest maintenance rate. 0 = without limit."""
     usual_depth: int = 0
     """Usual notional of one side of a book within the band. 0 = that of the simulated market, if there is one."""
-    open_interest_depths: int = 30
+    open_interest_depths: int = 40
     """Largest open interest of a product, in usual depths. 0 = without limit."""
 
     impact_margin: int = 200 * USDC
