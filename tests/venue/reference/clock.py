@@ -45,8 +45,8 @@ class Clock(Liquidation):
         middle = len(prices) // 2
         median = (prices[middle] + prices[-1 - middle]) / 2
         product.mark = max(1, nearest(median))
-        if width := self.band(product):  # ruling 18: the published median first, then the band
-            product.mark = min(max(product.mark, product.oracle - width), product.oracle + width)
+        width = self.band(product)  # ruling 18: the published median first, then the band
+        product.mark = min(max(product.mark, product.oracle - width), product.oracle + width)
 
     def sample(self, product: Product) -> None:
         """Take the samples of an instant: mid − oracle, the book's price, the funding premium."""

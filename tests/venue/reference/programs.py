@@ -314,6 +314,7 @@ class Programs(Clock):
                 amount = down(Fraction(stake.shares * whole, total))
                 fees += self.pay_out(vault, self.accounts[holder], stake, stake.shares, amount)
                 value += amount
+            vault.last_price = Fraction(value, total)  # what was paid, without what rounding left
             self.pay("ROUNDING", address, ROUNDING, vault.account.balance, reference=address)
         vault.open = False
         if told:
