@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import SEEK_END
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..extras import need
-from .seals import DIGITS, MARK, FileKind, Header, checksum, header_in, sealed
-from .writing import write_file
+from .seals import DIGITS, MARK, FileKind, Header, checksum, header_in
+from .writing import new_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ KEY = b"toolkit"
 
 def write_table(
     path: Path,
-    table: pa.Table,
+    table: pa.Table | Iterable[pa.Table],
     kind: FileKind,
     *,
     identity: str = "",
@@ -36,8 +36,8 @@ def write_table(
     ----------
     path : Path
         Path of the file.
-    table : Table
-        Table of pyarrow.
+    table : Table or iterable of Table
+        Table of pyarrow, or its rows in parts of one schema, at least one. Few parts are in memory at a time.
     kind : FileKind
         Kind of the file.
     identity : str, optional
@@ -56,17 +56,19 @@ def write_table(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    parts = iter([table] if isinstance(table, pa.Table) else table)
+    first = next(parts)
     # The header comes last: the seal is looked for from the end.
-    metadata = {**(table.schema.metadata or {}), **(about or {}), KEY: kind.header(identity)}
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table.replace_schema_metadata(metadata),
-        sink,
-        row_group_size=row_group,
-        compression="zstd",
-        write_page_checksum=True,  # for the other programs
-    )
-    write_file(path, sealed(sink.getvalue().to_pybytes()))
+    metadata = {**(first.schema.metadata or {}), **(about or {}), KEY: kind.header(identity)}
+    schema = first.schema.with_metadata(metadata)
+    with new_file(path) as file:
+        # The page checksums are for the other programs.
+        with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+            for part in chain([first], parts):
+                writer.write_table(part.replace_schema_metadata(metadata), row_group)
+        _, at, seal = _seal_of(file)
+        file.seek(at)
+        file.write(seal)
 
 
 def read_table(
@@ -143,13 +145,20 @@ def _end_of_file(path: Path) -> tuple[bytes, bool]:
     The file is read in parts, so that one of any length needs the memory of one.
     """
     with path.open("rb") as file:
-        begin = max(0, file.seek(0, SEEK_END) - END)
-        file.seek(begin)
-        end = file.read()
-        at = end.rfind(MARK) + len(MARK)
-        if at < len(MARK):
-            return end, False
-        file.seek(0)
-        before = (file.read(min(END, begin - done)) for done in range(0, begin, END))
-        seal = checksum(chain(before, (end[:at], b"0" * DIGITS, end[at + DIGITS :])))
-        return end, end[at : at + DIGITS] == seal.hex()[:DIGITS].encode()
+        end, at, seal = _seal_of(file)
+        file.seek(at)
+        return end, bool(seal) and file.read(DIGITS) == seal
+
+
+def _seal_of(file: BinaryIO) -> tuple[bytes, int, bytes]:
+    """Return the end of a file, where its seal is, and what the seal must be, b"" without a header."""
+    begin = max(0, file.seek(0, SEEK_END) - END)
+    file.seek(begin)
+    end = file.read()
+    at = end.rfind(MARK) + len(MARK)
+    if at < len(MARK):
+        return end, 0, b""
+    file.seek(0)
+    before = (file.read(min(END, begin - done)) for done in range(0, begin, END))
+    seal = checksum(chain(before, (end[:at], b"0" * DIGITS, end[at + DIGITS :])))
+    return end, begin + at, seal.hex()[:DIGITS].encode()

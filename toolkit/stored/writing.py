@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_file(
@@ -32,18 +36,43 @@ def write_file(
     OSError
         If it can't be written.
     """
+    with new_file(path, private=private, replace=replace) as file:
+        file.write(data)
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], *, private: bool = False, replace: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file that can be written and read, and give it its name once the block has ended without an error.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Path of the file.
+    private : bool, optional
+        As in `write_file` (default: False).
+    replace : bool, optional
+        As in `write_file` (default: True).
+
+    Raises
+    ------
+    FileExistsError
+        For an existing file that may not be replaced.
+    OSError
+        If it can't be written.
+    """
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not replace:
         raise FileExistsError(17, "the file exists, and is never overwritten", str(target))
     if target.exists() and not target.is_file():  # a device or a pipe, which a rename would replace
-        target.write_bytes(data)
+        yield (held := io.BytesIO())
+        target.write_bytes(held.getvalue())
         return
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         try:
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
+            handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
+            with os.fdopen(handle, "w+b") as file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             if replace:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+import toolkit
 from tests.research.backtesting.events.recorded import MS, random_market
 from tests.research.data.formats.samples import FIELDS, SAMPLES, table, zipped
 from toolkit.errors import InputError, StoredFileError
@@ -30,6 +31,8 @@ from toolkit.research.data.event_array import Kind, from_columns
 from toolkit.research.data.event_files import EventFiles
 from toolkit.research.data.events import Events
 from toolkit.research.data.formats import text_files
+from toolkit.research.data.recorder import record
+from toolkit.venue.local import LocalVenue
 
 
 class Quotes(Strategy):
@@ -199,6 +202,56 @@ def test_a_long_file_of_trades_beside_one_of_books_adds_nothing_to_a_window(smal
     assert sum(map(len, found)) == len(market)
 
 
+def recorded(path: Path) -> None:
+    """Record two products twice into one directory, in parts of a few seconds, over midnight."""
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as session:
+        venue.advance("23h59m")
+        for _ in range(2):
+            with record(session, path, ["BTCUSDC", "ETHUSDC"]) as recorder:
+                for _ in range(8):
+                    venue.advance("10s")
+                    recorder.flush()
+            venue.advance("20s")
+
+
+def test_a_directory_of_a_recording_is_read_part_by_part_with_the_same_events(small: None, tmp_path: Path) -> None:
+    recorded(tmp_path / "tape")
+    whole = data.load(tmp_path / "tape", symbol="ETHUSDC", progress=False)
+    files = EventFiles("ETHUSDC", [tmp_path / "tape"])
+    assert len(files.summaries) > 2
+    assert np.array_equal(np.concatenate([part.array for part in files]), whole.array)
+    bought = {"on_bar": lambda ctx, bar: ctx.buy("ETHUSDC", "0.1")}
+    runs = [backtest(bought, {"ETHUSDC": each}, funding=None, interval="1m") for each in (whole, [tmp_path / "tape"])]
+    assert runs[0].fills.equals(runs[1].fills)
+    assert len(runs[0].fills) > 1
+    with pytest.raises(InputError, match=r"SOLUSDC: .*tape is a recording of BTCUSDC, ETHUSDC"):
+        EventFiles("SOLUSDC", [tmp_path / "tape"])
+
+
+def test_a_conversion_has_the_events_of_its_sources_and_leaves_nothing_half_done(small: None, tmp_path: Path) -> None:
+    market, target = random_market(3, seconds=20), tmp_path / "all.parquet"
+    path = tmp_path / "a.data.gz"
+    path.write_bytes(gzip.compress(messages(market)))
+    whole = data.load(path, progress=False)
+    data.convert(path, target)
+    made = data.load(target, progress=False)
+    assert np.array_equal(made.array, whole.array)
+    assert (made.symbol, made.exchange, made.tick_size, made.step_size) == (
+        whole.symbol, whole.exchange, whole.tick_size, whole.step_size
+    )  # fmt: skip
+    path.write_bytes(gzip.compress(messages(market))[:-400])
+    with pytest.raises(InputError):
+        data.convert(path, target)
+    assert np.array_equal(data.load(target, progress=False).array, whole.array)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.data.gz", "all.parquet"]
+    other = tmp_path / "b.csv"
+    other.write_bytes(tardis_csv(market) + after_header(tardis_csv(market, "ETHUSDC")))
+    with pytest.raises(InputError, match="expected events of one product, but it has BTCUSDC, ETHUSDC"):
+        data.convert(other, tmp_path / "b.parquet")
+    data.convert([other], tmp_path / "b.parquet", symbol="ETHUSDC")
+    assert data.load(tmp_path / "b.parquet", progress=False).symbol == "ETHUSDC"
+
+
 def document(market: Events) -> tuple[str, bytes]:
     return "a.json", trades_of(market).to_json(orient="records").encode()
 
@@ -270,8 +323,11 @@ def test_parts_keep_the_seal_and_the_grid_of_a_saved_file(small: None, tmp_path:
 PEAK = """
 import sys
 from pathlib import Path
-from toolkit.research import Strategy, backtest
-backtest(Strategy(), {"BTCUSDC": [sys.argv[1]]}, funding=None)
+from toolkit.research import Strategy, backtest, data
+if sys.argv[2:]:
+    data.convert(sys.argv[1], sys.argv[2])
+else:
+    backtest(Strategy(), {"BTCUSDC": [sys.argv[1]]}, funding=None)
 # Not ru_maxrss, which begins with the memory of the process that started this one.
 print(next(int(line.split()[1]) // 1024 for line in Path("/proc/self/status").open() if line.startswith("VmHWM")))
 """
@@ -291,16 +347,16 @@ def dense_market(count: int) -> NDArray[Any]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is in kB on Linux only")
-@pytest.mark.parametrize("form", ["parquet", "csv.gz", "data.gz"])
+@pytest.mark.parametrize("form", ["parquet", "csv.gz", "data.gz", "csv.gz to parquet"])
 def test_the_memory_of_a_run_does_not_grow_with_the_file(form: str, tmp_path: Path) -> None:
-    peaks = []
+    peaks, form, converts = [], form.partition(" ")[0], " to " in form
     for count in (200_000, 800_000) if form == "parquet" else (100_000, 300_000):
         path, market = tmp_path / f"{count}.{form}", Events(dense_market(count), symbol="BTCUSDC")
         if form == "parquet":
             market.save(path)
         else:
             path.write_bytes(gzip.compress({"csv.gz": tardis_csv, "data.gz": messages}[form](market), 1))
-        command = [sys.executable, "-c", PEAK, path]
+        command = [sys.executable, "-c", PEAK, path, *([tmp_path / "made.parquet"] if converts else [])]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         peaks.append(int(done.stdout.split()[-1]))
     assert max(peaks) < 300

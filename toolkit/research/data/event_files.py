@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, StoredFileError
+from ...guards import no_keys
+from ...stored.tables import write_table
 from .event_array import PRICED, Kind, empty
-from .events import PIECE, Events
+from .events import KIND, PIECE, ROW_GROUP, Events
+from .formats.recordings import RecordedChannel, channels_of
 from .loading import in_parts
 from .quality import too_late
+from .recording import Recording
 
 FAR = 2**63 - 1
 """A time after all others, Unix ns."""
@@ -132,7 +136,7 @@ class EventFiles:
 
     def __init__(self, symbol: str, parts: Sequence[Any]) -> None:
         self._until_ns: int | None = None
-        files = [part if isinstance(part, Events) else _file(symbol, Path(part)) for part in parts]
+        files = [each for part in parts for each in _files(symbol, part)]
         scanned = _scanned if any(isinstance(part, Events) for part in files) else _scanned_once
         self._sources, self.summaries, self.summary = scanned(symbol, tuple(files))
 
@@ -157,20 +161,30 @@ class EventFiles:
 
 _File = tuple[Path, int, int]
 """Path, time of change and size: a file that is written again is read again."""
+_Part = _File | Events | RecordedChannel
 _Scan = tuple[tuple["_Source", ...], list[Summary], Summary]
 
 
-def _file(symbol: str, path: Path) -> _File:
-    if not path.is_file():
-        what = f"{path} is a directory. Give its files, or data.load" if path.is_dir() else f"there is no file {path}"
+def _files(symbol: str, part: Any) -> Sequence[_Part]:
+    """Return what a part is read from: a file or events, or the channels of a recording."""
+    if isinstance(part, Events):
+        return [part]
+    path = Path(part)
+    if path.is_dir():
+        if found := channels_of(path, symbol):
+            return found
+        there = ", ".join(Recording(path).symbols)
+        what = f"{path} is a recording of {there}" if there else f"{path} is a directory. Give its files, or data.load"
         raise InputError(f"{symbol}: {what}", field="data", value=str(path))
+    if not path.is_file():
+        raise InputError(f"{symbol}: there is no file {path}", field="data", value=str(path))
     stat = path.stat()
-    return path, stat.st_mtime_ns, stat.st_size
+    return [(path, stat.st_mtime_ns, stat.st_size)]
 
 
-def _scanned(symbol: str, parts: tuple[_File | Events, ...]) -> _Scan:
+def _scanned(symbol: str, parts: tuple[_Part, ...]) -> _Scan:
     """Return the sources of parts, and the summaries of their windows, for which all of them are read."""
-    sources = tuple(_Source(symbol, part if isinstance(part, Events) else part[0]) for part in parts)
+    sources = tuple(_Source(symbol, part[0] if isinstance(part, tuple) else part, at) for at, part in enumerate(parts))
     summaries = list(map(summary_of, _windows(sources)))
     settled = [source.is_settled() for source in sources]  # each may raise
     if not all(settled):
@@ -187,10 +201,10 @@ _scanned_once = lru_cache(maxsize=64)(_scanned)
 
 
 class _Source:
-    """One of the parts: a file or events, of which one product is read."""
+    """One of the parts: a file, events or a recorded channel, of which one product is read."""
 
-    def __init__(self, symbol: str, part: Path | Events) -> None:
-        self.symbol, self.part = symbol, part
+    def __init__(self, symbol: str, part: Path | Events | RecordedChannel, place: int) -> None:
+        self.symbol, self.part, self.place = symbol, part, place
         self.names: set[str] = set()
         self.late = self.count = 0
         first = next((found for found in self._found() if any(map(len, found.values()))), {})
@@ -204,6 +218,9 @@ class _Source:
         part = self.part
         if isinstance(part, Events):
             yield from ({part.symbol: part[at : at + PIECE]} for at in range(0, len(part), PIECE))
+            return
+        if isinstance(part, RecordedChannel):
+            yield from ({part.symbol: each} for each in part)
             return
         try:
             for found in in_parts(part):
@@ -241,7 +258,7 @@ class _Source:
             return False
         if others and (self.name != self.symbol or {"", self.symbol} & self.names != {self.symbol}):
             held = ", ".join(sorted(self.names))
-            text = f"{self.part}: expected events of {self.symbol}, but it has {held}"
+            text = f"{self.part}: expected events of {self.symbol or 'one product'}, but it has {held}"
             raise InputError(f"{text}. Load the file, and give one product of it", field="data", rule="events")
         return True
 
@@ -250,7 +267,7 @@ class _Reading:
     """A source that is being read: its events that are in memory, and not in a window yet."""
 
     def __init__(self, source: _Source) -> None:
-        self.batches = iter(source)
+        self.batches, self.place = iter(source), source.place
         self.done = False
         self.rows, self.keys = empty(), np.zeros(0, dtype=np.int64)
         self.last_ns = -FAR
@@ -293,6 +310,9 @@ def _windows(sources: Iterable[_Source]) -> Iterator[Events]:
     while waiting or reading:
         while waiting and (not reading or waiting[0].first_ns <= min(each.last_ns for each in reading)):
             reading.append(_Reading(waiting.pop(0)))
+        reading.sort(
+            key=lambda each: each.place
+        )  # at one time, events stay in the order in which their files were given
         # Of a source that is read on, later events may have the time of its last one.
         ends = [each.last_ns for each in reading if not each.done] + [each.first_ns for each in waiting[:1]]
         end = min(ends, default=FAR)
@@ -341,6 +361,48 @@ def _until(windows: Iterator[Events], time_ns: int | None) -> Iterator[Events]:
             yield window._with(kept)
         if not whole:
             return
+
+
+@no_keys
+def convert(
+    source: str | os.PathLike[str] | Events | Sequence[Any], path: str | os.PathLike[str], *, symbol: str = ""
+) -> None:
+    """Write events of any length as one Parquet file, which runs read fastest. An existing file is replaced.
+
+    The memory that it takes does not grow with their number, except for a JSON document that is not on lines. The file
+    is there once all of it is written.
+
+    Parameters
+    ----------
+    source : path, Events or sequence of them
+        Files of events in any format of `load`, directories of recordings, or Events. Those of the same time are
+        merged in the order of their receipt.
+    path : str or PathLike
+        File to write.
+    symbol : str, optional
+        Product to write, if there are several (default: the only one).
+
+    Raises
+    ------
+    InputError
+        For files that hold no events, or those of several products.
+    OSError
+        If the file can't be written.
+
+    Examples
+    --------
+    >>> recorder = research.record(session, "recorded", ["BTCUSDC"])
+    >>> _ = session.venue.advance("2m")
+    >>> recorder.close()
+    >>> data.convert("recorded", "events.parquet", symbol="BTCUSDC")
+    >>> len(data.load("events.parquet", progress=False)) == len(data.load("recorded", progress=False))
+    True
+    """
+    files = EventFiles(symbol, source if isinstance(source, list | tuple) else [source])
+    known = files.summary
+    about: dict[str, Any] = {"symbol": known.symbol, "exchange": known.exchange}
+    about |= {"tick_size": known.tick_size, "step_size": known.step_size}
+    write_table(Path(path), (Events(each.array, **about).arrow() for each in files), KIND, row_group=ROW_GROUP)
 
 
 def holds_events(part: object) -> bool:

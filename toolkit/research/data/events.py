@@ -37,7 +37,7 @@ PIECE = 50_000
 """Events that a run reads at a time. A market of them takes about 2 kB each while it is made."""
 FORMAT = 1
 """Number of the format. A file without a header is read as one of another program."""
-_KIND = FileKind("events", FORMAT, "load the source again and save it")
+KIND = FileKind("events", FORMAT, "load the source again and save it")
 
 
 class Events(EventArray):
@@ -251,7 +251,7 @@ class Events(EventArray):
         >>> len(data.load("events.parquet", format="parquet", progress=False)) == len(events)
         True
         """
-        write_table(Path(path), self.arrow(), _KIND, row_group=ROW_GROUP)
+        write_table(Path(path), self.arrow(), KIND, row_group=ROW_GROUP)
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Tape:
         """Return the tape that a venue replays.
@@ -408,7 +408,7 @@ def batches_of(path: Path) -> Iterator[pa.Table]:
                 for number in range(file.num_record_batches):
                     yield pa.Table.from_batches([file.get_batch(number)])
         else:
-            with open_table(path, _KIND) as file:
+            with open_table(path, KIND) as file:
                 if not file.metadata.num_rows:  # and so no batch
                     yield file.schema_arrow.empty_table()
                 for batch in file.iter_batches(PIECE, use_threads=False):

@@ -24,6 +24,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return rows of a recording as a frame.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of the parts of a channel.
+    """
+    import pyarrow as pa
+
+    kinds = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    made: pd.DataFrame = table.to_pandas(types_mapper=kinds.get)
+    return made
+
+
+def without_earlier(trades: pd.DataFrame, began: pd.Timestamp) -> pd.DataFrame:
+    """Return trades without those from before the recording, with which a subscription begins.
+
+    A later snapshot, after a reconnect, has trades that were missed. They stay.
+
+    Parameters
+    ----------
+    trades : DataFrame
+        Rows of the channel.
+    began : Timestamp
+        When the first of the recording was received.
+    """
+    made: pd.DataFrame = trades[(trades["kind"] != "snapshot") | (trades["time"] > began)]
+    return made
+
+
 class Recording:
     """A recording on disk, as `record` wrote it. It may still grow.
 
@@ -98,17 +129,13 @@ class Recording:
         [62611.9, 62655.6]
         """
         need("pyarrow")
-        import pyarrow as pa
-
         if channel not in RECORDED:
             text = f"channel {channel!r} is not known. The channels are {', '.join(RECORDED)}"
             raise InputError(text, field="channel", value=channel)
         found = self._table(channel, symbol or "*", start, end)
         if columns is not None:
             found = found.select(list(columns))
-        kinds = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-        made: pd.DataFrame = found.to_pandas(types_mapper=kinds.get)
-        return made
+        return frame_of(found)
 
     def tops(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
@@ -196,9 +223,7 @@ class Recording:
         [['SELL', 62655.6, 0.016]]
         """
         found = self.frame("trades", symbol, start=start, end=end)
-        # A later snapshot, after a reconnect, has trades that were missed. Only those from before the recording go.
-        made: pd.DataFrame = found[(found["kind"] != "snapshot") | (found["time"] > found["received"].min())]
-        return made
+        return without_earlier(found, found["received"].min())
 
     def bars(
         self,
