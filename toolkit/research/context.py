@@ -14,6 +14,7 @@ import msgspec
 from ..errors import InputError
 from ..numerals import read_positive
 from ..products import Amount, Product, decimal_text
+from ..sides import Change, change_of, closes_leg, leg_of, side_of, sign_of
 from .account_data import FundingRates, OrderHandle
 from .client_orders import KINDS, ClientOrder, Entry, Exit, Iceberg, IfReached, KeptOrder, TrailingStop
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
@@ -175,6 +176,9 @@ class Context(ABC):
     ) -> OrderHandle | None:
         """Adjust a position to a signed size with one order.
 
+        In hedge mode the position is the long less the short. The other leg is closed first, with an order of its own,
+        before anything is opened. Then the last order is returned.
+
         A target is rounded to the nearest step. One that rounds to nothing is rejected, like an order below one step.
 
         Parameters
@@ -211,6 +215,10 @@ class Context(ABC):
         missing = whole_steps(quantity, step) - expected
         if not missing:
             return None if expected else self._reject_below_step(symbol, quantity, step)
+        hedged = self._is_hedged(symbol)
+        change = change_of(missing, *self._closable(symbol, step)) if hedged else Change(0, abs(missing))
+        if hedged and not change.opens:
+            return self._change(symbol, missing, change, price, options)
         if self._only_shrinks(symbol, missing):
             options.setdefault("reduce_only", True)
         else:
@@ -219,8 +227,29 @@ class Context(ABC):
             missing = min(missing, max(other, 0)) if missing > 0 else max(missing, min(other, 0))
             if not missing:
                 return None
-        amount = product.quantity_text(abs(missing))
-        return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
+            change = Change(min(change.closes, abs(missing)), max(abs(missing) - change.closes, 0))
+        return self._change(symbol, missing, change, price, options)
+
+    def _change(
+        self, symbol: str, steps: int, change: Change, price: Amount | None, options: dict[str, Any]
+    ) -> OrderHandle | None:
+        """Place the order that closes a leg, then the one that opens. Return the last, or the first that is refused."""
+        placed = None
+        for count, closes in ((change.closes, {"reduce_only": True}), (change.opens, {})):
+            if count and (placed is None or placed):
+                amount = self.product(symbol).quantity_text(count)
+                placed = self._place_new(symbol, side_of(steps), amount, price, {**options, **closes})
+        return placed
+
+    def _closable(self, symbol: str, step: float) -> tuple[int, int]:
+        """Return the steps of both legs that no order at market closes already, in hedge mode."""
+        long, short = self.legs(symbol)
+        left = {"LONG": round(long / step), "SHORT": round(-short / step)}
+        for placed in self.orders():
+            one = placed.order
+            if one.symbol == symbol and one.is_market and one.trigger_price is None and closes_leg(one.side):
+                left[leg_of(one.side)] -= round((float(one.quantity) - placed.filled) / step)
+        return left["LONG"], left["SHORT"]
 
     def _only_shrinks(self, symbol: str, steps: int) -> bool:
         """Return whether an order of so many signed steps is sent as one that only reduces."""
@@ -759,7 +788,7 @@ class Context(ABC):
         side, size = _signed(quantity)
         made = self._made(symbol, side, size, price, options)
         level = 0.0 if trigger is None else float(read_positive(trigger, "trigger"))
-        sign = way if side == "BUY" else -way
+        sign = way * sign_of(side)
         found = self._client(Entry, symbol, legs=made.legs, trigger=level, sign=sign, at=at, start=False)
         self._refuses(found, made)
         return found
@@ -781,8 +810,8 @@ class Context(ABC):
         if self._is_hedged(symbol) and leg is None and long and short:
             text = f"{symbol} has two legs. Give leg='LONG' or leg='SHORT'"
             raise InputError(text, field="leg", rule="one leg", value=None, nearest=("LONG", "SHORT"))
-        alone = -1 if not long and (short or self.underway(symbol) < 0) else 1
-        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", alone)
+        one = long or short or self.underway(symbol)  # without a position it is for the one that is underway
+        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", -1 if one < 0 else 1)
         return self._client(kind, symbol, sign=sign, **settings)
 
     def _client(self, kind: type[AnyClient], symbol: str, *, start: bool = True, **state: Any) -> AnyClient:
@@ -889,7 +918,7 @@ class Context(ABC):
     def _reject_target(self, symbol: str, size: float | Decimal, text: str, reason: str) -> OrderHandle:
         from ..orders import Order
 
-        return self._reject(OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC")), reason)
+        return self._reject(OrderHandle(Order(symbol, side_of(size), text, tif="IOC")), reason)
 
     @abstractmethod
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
@@ -1018,7 +1047,7 @@ class Context(ABC):
         for size in sizes:
             amount = product.quantity_text(abs(round(size / float(product.step_size))))
             signed = amount if size > 0 else f"-{amount}"
-            placed = self.place(close_position(symbol, signed, hedge=self._is_hedged(symbol)))
+            placed = self.place(close_position(symbol, signed))
         return placed
 
     def _is_hedged(self, symbol: str) -> bool:
@@ -1436,7 +1465,7 @@ class Context(ABC):
 def _signed(quantity: Amount) -> tuple[str, str]:
     """Return side and size of a signed quantity."""
     text = str(quantity)
-    return ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
+    return side_of(-1 if text.startswith("-") else 1), text.removeprefix("-")
 
 
 def _policy(if_reached: str) -> str:

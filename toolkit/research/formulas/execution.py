@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...sides import BUYS
+
 NAN = math.nan
 
 
@@ -110,7 +112,7 @@ def shortfall(orders: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) ->
     mids = _marked(marks, sent["symbol"], _ms(sent["time"]), "right")
     triggers, limits = sent["trigger_price"].to_numpy(), sent["price"].to_numpy()
     reference = np.where(np.isnan(triggers), mids, triggers)
-    sign = np.where(rows["side"] == "BUY", 1.0, -1.0)
+    sign = np.where(rows["side"].isin(BUYS), 1.0, -1.0)
     paid = sign * (rows["price"].to_numpy() - reference) * rows["quantity"].to_numpy()
     kinds = np.where(~np.isnan(triggers), "trigger", np.where(np.isnan(limits), "market", "limit"))
     return {kind: float(paid[kinds == kind].sum()) for kind in ("market", "limit", "trigger")}
@@ -139,7 +141,7 @@ def unprotected(orders: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) 
         own = stops[stops["symbol"] == symbol]
         begun, sides = _ms(own["time"]), np.where(own["side"].str.startswith("SELL"), 1, -1)
         over = np.where(own["status"].isin(("FILLED", "CANCELED")), _ms(own["updated"]), end)
-        times, signed = _ms(part["time"]), np.where(part["side"] == "BUY", 1, -1) * part["quantity"].to_numpy()
+        times, signed = _ms(part["time"]), np.where(part["side"].isin(BUYS), 1, -1) * part["quantity"].to_numpy()
         edges = np.unique(np.concatenate([times, begun, over, end]))
         size = np.append(0.0, np.cumsum(signed))[np.searchsorted(times, edges[:-1], side="right")]
         lasting, way = np.diff(edges), np.where(np.abs(size) > 1e-12, np.sign(size), 0)

@@ -263,7 +263,8 @@ class Holdings:
     """
 
     known: bool = False
-    """False before the account's data arrived: only the rules that need no account are checked then."""
+    """False before the account's data arrived, or in doubt: only the rules that need no account are checked then."""
+    why_unknown: str = "has not arrived yet"
     available: Decimal = ZERO
     cross_equity: Decimal = ZERO
     """Equity without isolated positions and their PnL."""

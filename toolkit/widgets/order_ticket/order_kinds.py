@@ -697,7 +697,7 @@ class ScaleKind(Several):
         if plain_decimal(last) is None:
             return Problem("last_price", "decimal text", f"last price {quoted(last)} is not a plain decimal text")
         legs = scale(
-            product, draft.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
+            product, entry.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
             tif=entry.tif, reduce_only=entry.reduce_only,
         )  # fmt: skip
         # Only prices between the ends are rounded. The ends are signed as they were typed.

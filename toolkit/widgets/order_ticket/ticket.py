@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -191,7 +192,8 @@ class OrderTicket(ReviewedPanel):
             `fills`: base units. `fee`. `margin`: what it takes from the available margin, fees included. `effect`: the
             position in words. `liquidation_price`: estimated, after the whole fill. Without `liquidation_known` it
             can't be estimated. Fee, margin and leverage are `None` where they are not known. Further keys:
-            `available`, `leverage`, `realized_pnl`, `size_before`, `size_after` and `entry_after`.
+            `available`, `leverage`, `realized_pnl`, `size_before`, `size_after`, `entry_after` and, where the account's
+            data is unknown, `why_unknown`.
         """
         return dict(self._validate().preview)
 
@@ -474,6 +476,9 @@ class OrderTicket(ReviewedPanel):
         known = self._session._catalogue.known
         self._product = product = self._product if known is None else known.get(self.symbol, self._product)
         self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
+        if self._watch.money_doubted or self.symbol in self._watch.doubted():
+            why = "is in doubt, because other answers of the venue contradict it"
+            self._holdings = replace(self._holdings, known=False, why_unknown=why)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:
