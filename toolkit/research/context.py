@@ -877,7 +877,7 @@ class Context(ABC):
             order.cancel("cancelled by its owner (all)")
 
     def _note_cut(self, placed: OrderHandle) -> None:
-        """Note an order that was cancelled if the venue has cut it."""
+        """Note an order that was cancelled, if the venue has ended it early."""
         order, symbol = placed.order, str(placed.order.symbol)
         # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
         held = self.legs(symbol)[order.side.startswith("BUY")]

@@ -113,18 +113,22 @@ def test_a_trailing_stop_is_a_stop_of_the_venue_that_is_moved_here(session: Sess
     session.venue.control.set_position_mode(session.account, mode)
     session.buy(BTC, "0.02")
     passes(session, "1m")
-    ticket = waiting(session, order_type="TRAILING", side="SELL", distance="0.01")
+    ticket = session.ticket(BTC, order_type="TRAILING", side="SELL", distance="0.01")
+    reviewed = ticket.submit()
+    ticket.confirm()
+    assert session.intents().index[-1].endswith(str(reviewed.nonce)), "the first stop is the one that was shown"
     stop = session.orders(BTC, open=True)["trigger_price"].iloc[0]
     assert ticket.status == "WAITING"
     stops, candles = [stop], session.stream.candles(BTC, "1m")
-    for _ in range(30):
-        passes(session, "1m")
-        stops += session.orders(BTC, open=True)["trigger_price"].tolist()
-    assert len(stops) == 31
+
+    def has_moved() -> bool:
+        stops.extend(session.orders(BTC, open=True)["trigger_price"].tolist())
+        return bool(stops[-1] > stop)
+
+    until(session, has_moved)
     assert stops == sorted(stops)
-    highs = candles.frame(exact=True)["high"].tail(32)
+    highs = candles.frame(exact=True)["high"].tail(120)
     assert stops[-1] in [math.floor(high * Decimal("9.9")) / 10 for high in highs]
-    assert stops[-1] > stops[0]
     ticket.cancel()
     assert session.orders(BTC, open=True).empty
 

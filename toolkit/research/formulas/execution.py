@@ -35,10 +35,10 @@ def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, mar
 
         - orders: how many there were, those that were rejected before they were sent included
         - rejected, cancelled: how many of them. A cancelled order may have been filled in part
-        - cut: how many of the cancelled ones the venue ended when they were filled in part: the CUT events of others
+        - cut: how many of the cancelled ones the venue ended early, when they were filled in part
         - untriggered: how many wait for their trigger at the end
         - retried: exits that found nothing, or too little, at their trigger, and were tried again (in backtests)
-        - passed: how often the price had passed the trigger of an exit before it stood
+        - passed: how often the price had passed the trigger of an exit before it was placed
         - market_orders, found_nothing: market orders that were not rejected, and those that were not filled at all
         - unprotected: part of the time in positions without a stop-loss at the venue, a ratio
         - shortfall: implementation shortfall, USDC: side · (price − mid at the decision) · quantity. The mid is that of

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ...protocol.orders.names import ActionType
 from ...protocol.orders.order_actions import OrderAction
 from ...research.running import endings
 from ..base_panel.number_format import mean_text, trimmed
+from ..base_panel.panel import FIRST_DATA_SECONDS
 from .holdings import AccountStreams
 from .order_tracker import CANCELED, REJECTED, WAITING, shown_status
 
@@ -85,6 +87,8 @@ class WaitingOrder:
         Answer of the venue to the order that it has sent last (default: none yet).
     now : int
         The session's time at the last event, Unix ms.
+    files : None
+        Always `None`: it has no name under which another program could find it.
     still_open : list of str
         The order that it leaves at the venue when it ends, in words.
     """
@@ -95,6 +99,7 @@ class WaitingOrder:
         self.plan, self.receipt = plan, None
         self.session: Any = None
         self.symbols: tuple[str, ...] = (plan.kept.symbol,)
+        self.files: Any = None
         self.still_open: list[str] = []
         self.ending = False
         self.now = 0
@@ -141,6 +146,10 @@ class WaitingOrder:
             self._thread.start()
         for live, call in ((trades, self._on_trades), (candles, self._on_candles), (history, self._on_orders)):
             live.on_update(lambda update, call=call: self._later(partial(call, update)))
+        for each in self._lives:
+            if each.age_ms is None:  # the first trades are past, and no later one may count as them
+                with suppress(ToolkitError):
+                    each.wait(timeout=FIRST_DATA_SECONDS)
         self._later(partial(self._begin, prepared))
         return self
 
@@ -263,6 +272,7 @@ class WaitingOrder:
         """
         from ...research.account_data import OrderHandle
 
+        order = self._sided(order) if isinstance(order, Order) else order
         placed = OrderHandle(order)
         intents, first = self.session.intents, self._first
         try:
@@ -281,6 +291,12 @@ class WaitingOrder:
             placed.state, placed.reason = "REJECTED", str(refused)
             self._refuse(None if self._sender is not None else placed, placed.reason)
         return placed
+
+    def _sided(self, order: Order) -> Order:
+        """Return an exit with the side that closes a leg in hedge mode, as it was reviewed."""
+        if order.reduce_only is None or order.side.endswith("_HEDGE") or not self._is_hedged(str(order.symbol)):
+            return order
+        return replace(order, side="BUY_CLOSE_HEDGE" if order.side == "BUY" else "SELL_CLOSE_HEDGE")
 
     def _refuse(self, placed: OrderHandle | None, reason: str) -> None:
         self._notes.append(reason)
@@ -310,7 +326,9 @@ class WaitingOrder:
         try:
             if self.ending or not placed.order_id:
                 return
-            action = OrderAction.made(ActionType.REPLACE, [changed.item(self._product.code)], placed.order_id)
+            action = OrderAction.made(
+                ActionType.REPLACE, [self._sided(changed).item(self._product.code)], placed.order_id
+            )
             self.session.intents.send(self.session.intents.prepare(action), confirmed=True)
         except OutcomeUnknown as unknown:
             self._notes.append(str(unknown))
