@@ -227,7 +227,6 @@ class RunState:
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
-        self._marks: dict[str, float] = {}
         self.at_start: dict[str, tuple[float, float]] = {}
         self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
