@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ ADDRESS = "0x00000000000000000000000000000000000000b7"
 """The account of a backtest."""
 NEVER = 1 << 62
 """Greater than any price or time."""
+EXIT_COST = 8
+"""An exit costs at most a notional divided by this: the widest slippage limit without one named, spread and fee."""
 NO_HASH = "0x"
 """Stands for the transaction hash of what no result shows with one."""
 
@@ -264,9 +266,17 @@ class BarMatcher(ABC):
         Whether every point of every bar is visited, also where nothing can happen.
     stale : bool
         Whether orders or positions have changed since `update_wake_prices`.
-    coupled : bool
+    shared : bool
         Whether several positions share a margin, or a liquidation is in progress. Wake prices of single symbols are not
         enough then.
+    instant : dict of int to Bar
+        The bars that close at one time, by product code, while they are looked at or walked.
+    coupled : bool
+        Whether a margin is shared, and the prices of `instant` may be too little for it.
+    out : set of SymbolState
+        Symbols whose price is not between their wake prices.
+    version : int
+        Number of the wake prices. It grows with each change.
     due : int
         When a process of the core (a liquidation in steps) is due, Unix ms.
     watched : list of ClientOrder
@@ -284,7 +294,11 @@ class BarMatcher(ABC):
         self.now = core.state.time
         self.every_point = False
         self.stale = True
-        self.coupled = False
+        self.shared = self.coupled = False
+        self.instant: dict[int, Bar] = {}
+        self._worst: dict[int, tuple[tuple[int, int, int, int], int, int]] = {}
+        self.out: set[SymbolState] = set()
+        self.version = 0
         self.due = NEVER
         self.watched: list[ClientOrder] = []
 
@@ -405,6 +419,10 @@ class BarMatcher(ABC):
 
     def _set_price(self, state: SymbolState, price: int) -> None:
         state.price = price
+        if not state.wake_low < price < state.wake_high:
+            self.out.add(state)
+        elif self.out:
+            self.out.discard(state)
         market = state.market
         # The check of liquidations starts from the mark of its last run, so only the first change since then may set
         # it.
@@ -417,11 +435,9 @@ class BarMatcher(ABC):
         if self.stale:
             self.update_wake_prices()
         # Hooks are slow, and inside the wake prices they have nothing to do.
-        busy = self.every_point or self.coupled
-        for state in self.states.values():
-            busy = busy or not state.wake_low < state.price < state.wake_high
-        if busy:
-            with self._exit_quotes():
+        everywhere = self.every_point or self.coupled
+        if everywhere or self.out:
+            with self._exit_quotes(None if everywhere else self.out):
                 self.core.run_hooks()
             self.stale = True
         self.deliver_events()
@@ -540,10 +556,12 @@ class BarMatcher(ABC):
             self.house.withdraw(quote)
 
     @contextmanager
-    def _exit_quotes(self) -> Iterator[None]:
-        """Quote where triggers and liquidations can close positions."""
+    def _exit_quotes(self, only: Container[SymbolState] | None = None) -> Iterator[None]:
+        """Quote where triggers and liquidations can close positions: everywhere, or in some symbols."""
         quotes: list[VenueOrder] = []
         for state in self.states.values():
+            if only is not None and state not in only:
+                continue
             position = self.account.positions[state.code]
             size = position.long.size - position.short.size
             if size:
@@ -581,6 +599,7 @@ class BarMatcher(ABC):
     def update_wake_prices(self) -> None:
         """Compute for each symbol the price range in which nothing of the account can happen."""
         self.stale = False
+        self.version += 1
         self.due = min(self.core.state.schedule.values(), default=NEVER)
         for state in self.states.values():
             state.wake_low, state.wake_high = -1, NEVER
@@ -606,12 +625,14 @@ class BarMatcher(ABC):
             state.wake_low, state.wake_high = max(state.wake_low, low), min(state.wake_high, high)
         # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
         held = None
-        self.coupled = bool(self.core.state.liquidations)
+        self.shared = bool(self.core.state.liquidations)
         for position in self.account.positions.values():
             if position.long.size or position.short.size:
-                self.coupled, held = self.coupled or held is not None, position
-        if held is not None and not self.coupled:
+                self.shared, held = self.shared or held is not None, position
+        if held is not None and not self.shared:
             self._wake_before_liquidation(self.by_code[held.product], held)
+        self.coupled = self.shared and (self.every_point or not self.instant or not self.keeps_margin())
+        self.out = {state for state in self.states.values() if not state.wake_low < state.price < state.wake_high}
         for state in self.states.values():
             # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
             # waits for a price needs the next one, whatever it is.
@@ -636,39 +657,70 @@ class BarMatcher(ABC):
             worst = (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
             state.wake_high = min(state.wake_high, worst)
 
-    def keeps_margin(self, bars: Sequence[Bar]) -> bool:
-        """Return whether the account certainly keeps its maintenance margin, at the worst price of each bar.
+    def begin_instant(self, bars: Sequence[Bar]) -> None:
+        """Make bars the present ones, whose prices the margin is held against. `instant` is emptied once they are over.
 
         Parameters
         ----------
         bars : sequence of Bar
             Bars that close at one time.
         """
-        if self.core.state.liquidations:
+        self.instant = {self.states[bar.symbol].code: bar for bar in bars}
+        self._worst.clear()
+        self.stale = self.stale or self.shared
+
+    # Second form: a margin that surely lasts is not computed at each price
+    def keeps_margin(self) -> bool:
+        """Return whether the account certainly keeps its maintenance margin, at the worst price of each present bar.
+
+        It keeps it also after the exits of all positions, whatever they pay.
+        """
+        # An order may name a slippage of its own, above what `EXIT_COST` has room for.
+        if self.core.state.liquidations or any(order.slippage for order in self.account.orders.values()):
             return False
-        self.apply_closes()
-        bars_by_code = {self.states[bar.symbol].code: bar for bar in bars}
-        equity_micro, maintenance_micro = self.account.balance, 0
+        equity_micro, needed_micro, worst = self.account.balance, 0, self._worst
         for code, position in self.account.positions.items():
-            table = self.core.risk_index.tables[code]
-            state, bar = self.by_code[code], bars_by_code.get(code)
-            high = low = state.price
-            if bar is not None:
-                high, low = state.to_ticks(bar.high), state.to_ticks(bar.low)
-            # This bound on the whole account says nothing about the separate margin of an isolated position.
-            if position.mode == ISOLATED and (position.long.size or position.short.size):
-                return False
-            # All legs at their worst prices together, and every notional at the high: the bound may be too strict,
-            # never too loose.
-            worst = low * position.long.size - high * position.short.size
-            equity_micro += worst * table.unit - position.long.value + position.short.value
-            notional_micro = (position.long.size + position.short.size) * high * table.unit
-            maintenance_micro += notional_micro * table.rows[0][1] // RATE + 1
-        return equity_micro > maintenance_micro
+            long, short = position.long, position.short
+            if not (long.size or short.size):
+                continue
+            known = worst.get(code)
+            if known is None or known[0] != (long.size, long.value, short.size, short.value):
+                # This bound on the whole account says nothing about the separate margin of an isolated position.
+                if position.mode == ISOLATED:
+                    return False
+                known = worst[code] = self._worst_of(code, position)
+            equity_micro += known[1]
+            needed_micro += known[2]
+        return equity_micro > needed_micro
+
+    def _worst_of(self, code: int, position: Position) -> tuple[tuple[int, int, int, int], int, int]:
+        """Return the sizes and values of a position, and bounds on its unrealised PnL and on what it needs.
+
+        All legs at their worst prices together, and the notional at the high: the bound may be too strict, never too
+        loose.
+        """
+        table, state, long, short = self.core.risk_index.tables[code], self.by_code[code], position.long, position.short
+        high = low = state.price  # also of a symbol with a bar: until its first price it has this one
+        if (bar := self.instant.get(code)) is not None:
+            high, low = max(high, state.to_ticks(bar.high)), min(low, state.to_ticks(bar.low))
+        unrealized_micro = (low * long.size - high * short.size) * table.unit - long.value + short.value
+        notional_micro = (long.size + short.size) * high * table.unit
+        needed_micro = table.maintenance(notional_micro) + notional_micro // EXIT_COST
+        return (long.size, long.value, short.size, short.value), unrealized_micro, needed_micro
 
     def apply_closes(self) -> None:
         """Set the prices to the closes of the quiet bars, which did not touch the core."""
         for state in self.states.values():
-            if (count := state.history.length) > state.applied_bars:
-                state.applied_bars = count
-                self._set_price(state, state.to_ticks(state.history.last_close))
+            self.apply_close(state)
+
+    def apply_close(self, state: SymbolState) -> None:
+        """Set the price of a symbol to the close of its last bar, as `apply_closes` does for all.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
+        if (count := state.history.length) > state.applied_bars:
+            state.applied_bars = count
+            self._set_price(state, state.to_ticks(state.history.last_close))

@@ -346,6 +346,7 @@ class SimulatedBroker(BarMatcher):
             if state.priced_ms >= arrival.sent or (arrival.kind != "place" and not state.waiting):
                 return arrival.time
             state.waiting.append(heappop(self.arrivals))
+            self.version += 1
             state.floor_price = math.inf  # no bar of it is quiet while something waits for its price
         return until
 
@@ -720,7 +721,7 @@ class SimulatedBroker(BarMatcher):
         state : SymbolState
             State of the symbol.
         """
-        self.apply_closes()
+        self.apply_close(state)
         return float(state.product.tick_size * state.price) if state.price else float("nan")
 
     def position_steps(self, code: int) -> int:
