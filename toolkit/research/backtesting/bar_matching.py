@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...checks import slippage_bound, slippage_width
+from ...exposure import required
 from ...numerals import plain_decimal
 from ...orders import Order
 from ...products import VenueProduct, whole_units
@@ -26,7 +27,7 @@ from ...venue.simulation.replay import ENDLESS, House, ReplayBar
 from ..client_orders import ClientOrder
 from ..data.bars import Path, Points, whole
 from ..market_data import Bar, BarHistory
-from .models import BarModels, Liquidity
+from .models import BarLiquidity, BarModels, Liquidity
 
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 """The account of a backtest."""
@@ -36,6 +37,14 @@ EXIT_COST = 8
 """An exit costs at most a notional divided by this: the widest slippage limit without one named, spread and fee."""
 NO_HASH = "0x"
 """Stands for the transaction hash of what no result shows with one."""
+
+
+ASLEEP = -1, NEVER
+"""Wake prices of a symbol in which nothing can happen."""
+
+
+def _narrower(bounds: tuple[int, int], low: int, high: int) -> tuple[int, int]:
+    return max(bounds[0], low), min(bounds[1], high)
 
 
 class ReceivedBars:
@@ -272,7 +281,8 @@ class BarMatcher(ABC):
     instant : dict of int to Bar
         The bars that close at one time, by product code, while they are looked at or walked.
     coupled : bool
-        Whether a margin is shared, and the prices of `instant` may be too little for it.
+        Whether the price of any symbol may let something happen in another one: a margin is shared, and the prices of
+        `instant` may be too bad for it, or an exit tries again.
     out : set of SymbolState
         Symbols whose price is not between their wake prices.
     version : int
@@ -296,8 +306,14 @@ class BarMatcher(ABC):
         self.stale = True
         self.shared = self.coupled = False
         self.instant: dict[int, Bar] = {}
-        self._worst: dict[int, tuple[tuple[int, int, int, int], int, int]] = {}
+        self._worst: dict[int, tuple[int, int, int]] = {}
+        self._bounds = 0, 0, 0
+        self._unbound = set[int]()
+        self._named_slippage = False
         self.out: set[SymbolState] = set()
+        self._awake: set[SymbolState] = set()
+        self._order_wakes: dict[SymbolState, tuple[int, int]] = {}
+        self._known_events = 0
         self.version = 0
         self.due = NEVER
         self.watched: list[ClientOrder] = []
@@ -601,12 +617,75 @@ class BarMatcher(ABC):
         self.stale = False
         self.version += 1
         self.due = min(self.core.state.schedule.values(), default=NEVER)
-        for state in self.states.values():
-            state.wake_low, state.wake_high = -1, NEVER
-        # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a fall,
-        # a sale by a rise.
-        for order in self.account.orders.values():
+        self._update_order_wakes()
+        bounds = dict(self._order_wakes)
+        for client in self.watched:
+            state = self.states[client.symbol]
+            low, high = state.client_bounds(client)
+            bounds[state] = _narrower(bounds.get(state, ASLEEP), low, high)
+        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
+        held = [each for each in self.account.positions.values() if each.long.size or each.short.size]
+        self.shared = len(held) > 1 or bool(self.core.state.liquidations)
+        if held and not self.shared:
+            state = self.by_code[held[0].product]
+            low, high = self._wake_before_liquidation(state, held[0])
+            bounds[state] = _narrower(bounds.get(state, ASLEEP), low, high)
+        self.out.clear()
+        for state in self._awake | bounds.keys():
+            state.wake_low, state.wake_high = bounds.get(state, ASLEEP)
+            if not state.wake_low < state.price < state.wake_high:
+                self.out.add(state)
+            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
+            # waits for a price needs the next one, whatever it is.
+            state.floor_price = math.inf if state.waiting else (state.wake_low + 0.51) * state.tick
+            state.ceiling_price = (state.wake_high - 0.51) * state.tick if state.wake_high < NEVER else math.inf
+        self._awake = {*bounds, *(state for state in self._awake if state.waiting)}
+        # An exit that found too little tries again at every price, also of another symbol.
+        self.coupled = bool(self.out) and len(self.states) > 1
+        if self.shared and not self.coupled:
+            self.coupled = self.every_point or not self.instant or not self.keeps_margin()
+
+    def wait_for_price(self, state: SymbolState, arrival: Arrival) -> None:
+        """Let an arrival wait for the next price of its symbol, of which then no bar is quiet.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        arrival : Arrival
+            Order or cancel in flight.
+        """
+        state.waiting.append(arrival)
+        state.floor_price = math.inf
+        self._awake.add(state)
+        self.version += 1
+
+    def _update_order_wakes(self) -> None:
+        """Note the prices at which the account's orders wake the run, given the order events since the last time."""
+        history, orders = self.core.state.history.order_events, self.account.orders
+        numbers, at = history.by_account.get(ADDRESS, []), self._known_events
+        self._known_events = len(numbers)
+        # Another model of liquidity may fill an order at another price each time.
+        fixed, placed = type(self.liquidity) is BarLiquidity, list[VenueOrder]()
+        changed = set[int]() if fixed else set(self.by_code)
+        for number in numbers[at:]:
+            event = history.records[number]
+            order = orders.get(event.order_id)
+            self._unbound.add(event.product)
+            self._named_slippage = self._named_slippage or event.slippage > 0
+            # Only a placement leaves the other orders of its product as they are.
+            if order is None or event.exec_id or event.reason or not fixed:
+                changed.add(event.product)
+            else:
+                placed.append(order)
+        if changed:
+            for code in changed:
+                self._order_wakes.pop(self.by_code[code], None)
+            placed = [order for order in orders.values() if order.product in changed] + placed
+        for order in placed:
             state = self.by_code[order.product]
+            # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a
+            # fall, a sale by a rise.
             if order.priority:
                 wake, falling = self.liquidity.reach(order.side, order.price), order.side > 0
             elif order.waiting and order.triggered:  # it found nothing, and tries again at every price
@@ -615,32 +694,11 @@ class BarMatcher(ABC):
                 wake, falling = order.trigger, not order.trigger_up
             else:
                 continue
-            if falling:
-                state.wake_low = max(state.wake_low, wake)
-            else:
-                state.wake_high = min(state.wake_high, wake)
-        for client in self.watched:
-            state = self.states[client.symbol]
-            low, high = state.client_bounds(client)
-            state.wake_low, state.wake_high = max(state.wake_low, low), min(state.wake_high, high)
-        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
-        held = None
-        self.shared = bool(self.core.state.liquidations)
-        for position in self.account.positions.values():
-            if position.long.size or position.short.size:
-                self.shared, held = self.shared or held is not None, position
-        if held is not None and not self.shared:
-            self._wake_before_liquidation(self.by_code[held.product], held)
-        self.coupled = self.shared and (self.every_point or not self.instant or not self.keeps_margin())
-        self.out = {state for state in self.states.values() if not state.wake_low < state.price < state.wake_high}
-        for state in self.states.values():
-            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
-            # waits for a price needs the next one, whatever it is.
-            state.floor_price = math.inf if state.waiting else (state.wake_low + 0.51) * state.tick
-            state.ceiling_price = (state.wake_high - 0.51) * state.tick if state.wake_high < NEVER else math.inf
+            known = self._order_wakes.get(state, ASLEEP)
+            self._order_wakes[state] = _narrower(known, *((wake, NEVER) if falling else (-1, wake)))
 
-    def _wake_before_liquidation(self, state: SymbolState, position: Position) -> None:
-        """Wake at a price where the only position certainly still has its maintenance margin.
+    def _wake_before_liquidation(self, state: SymbolState, position: Position) -> tuple[int, int]:
+        """Return prices between which the only position certainly still has its maintenance margin.
 
         The rate of the highest tier and two ticks of tolerance keep the bound on the safe side of the exact price.
         """
@@ -650,15 +708,12 @@ class BarMatcher(ABC):
         # A long is liquidated where margin + size × p − entry = size × p × rate. A short has the signs reversed.
         if position.long.size:
             unit_micro = position.long.size * table.unit
-            worst = (position.long.value - margin_micro) * RATE // (unit_micro * (RATE - rate_e8)) + 2
-            state.wake_low = max(state.wake_low, worst)
-        else:
-            unit_micro = position.short.size * table.unit
-            worst = (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
-            state.wake_high = min(state.wake_high, worst)
+            return (position.long.value - margin_micro) * RATE // (unit_micro * (RATE - rate_e8)) + 2, NEVER
+        unit_micro = position.short.size * table.unit
+        return -1, (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
 
     def begin_instant(self, bars: Sequence[Bar]) -> None:
-        """Make bars the present ones, whose prices the margin is held against. `instant` is emptied once they are over.
+        """Make bars the present ones. `instant` is emptied once they are over.
 
         Parameters
         ----------
@@ -667,6 +722,8 @@ class BarMatcher(ABC):
         """
         self.instant = {self.states[bar.symbol].code: bar for bar in bars}
         self._worst.clear()
+        self._bounds, self._unbound = (0, 0, 0), set(self.account.positions)
+        self._named_slippage = any(order.slippage for order in self.account.orders.values())
         self.stale = self.stale or self.shared
 
     # Second form: a margin that surely lasts is not computed at each price
@@ -675,38 +732,50 @@ class BarMatcher(ABC):
 
         It keeps it also after the exits of all positions, whatever they pay.
         """
+        bounds = self.margin_bounds()
         # An order may name a slippage of its own, above what `EXIT_COST` has room for.
-        if self.core.state.liquidations or any(order.slippage for order in self.account.orders.values()):
-            return False
-        equity_micro, needed_micro, worst = self.account.balance, 0, self._worst
-        for code, position in self.account.positions.items():
-            long, short = position.long, position.short
-            if not (long.size or short.size):
-                continue
-            known = worst.get(code)
-            if known is None or known[0] != (long.size, long.value, short.size, short.value):
-                # This bound on the whole account says nothing about the separate margin of an isolated position.
-                if position.mode == ISOLATED:
-                    return False
-                known = worst[code] = self._worst_of(code, position)
-            equity_micro += known[1]
-            needed_micro += known[2]
-        return equity_micro > needed_micro
+        return bounds is not None and not self._named_slippage and bounds[0] > bounds[1]
 
-    def _worst_of(self, code: int, position: Position) -> tuple[tuple[int, int, int, int], int, int]:
-        """Return the sizes and values of a position, and bounds on its unrealised PnL and on what it needs.
+    def margin_bounds(self) -> tuple[int, int, int] | None:
+        """Return bounds on the account's margin while the present bars last, micro-USDC, None where there are none.
 
-        All legs at their worst prices together, and the notional at the high: the bound may be too strict, never too
+        All legs are at their worst prices together, and each notional is at its high: they may be too strict, never too
         loose.
+
+        Returns
+        -------
+        tuple of int, or None
+            The least equity, the most that the maintenance margin and the exits of all positions need, and the highest
+            initial margin of the positions.
         """
+        if not self.instant or self.core.state.liquidations:
+            return None
+        for code in self._unbound:  # the positions that have changed
+            known = self._worst.pop(code, (0, 0, 0))
+            position = self.account.positions[code]
+            if position.long.size or position.short.size:
+                # Bounds on the whole account say nothing about the separate margin of an isolated position.
+                if position.mode == ISOLATED:
+                    self.instant = {}
+                    return None
+                self._worst[code] = self._worst_of(code, position)
+            change = self._worst.get(code, (0, 0, 0))
+            lost, needed, initial = (sum - old + new for sum, old, new in zip(self._bounds, known, change, strict=True))
+            self._bounds = lost, needed, initial
+        self._unbound.clear()
+        lost, needed, initial = self._bounds
+        return self.account.balance - lost, needed, initial
+
+    def _worst_of(self, code: int, position: Position) -> tuple[int, int, int]:
+        """Return the most that a position loses, needs for maintenance margin and exit, and has as initial margin."""
         table, state, long, short = self.core.risk_index.tables[code], self.by_code[code], position.long, position.short
         high = low = state.price  # also of a symbol with a bar: until its first price it has this one
         if (bar := self.instant.get(code)) is not None:
             high, low = max(high, state.to_ticks(bar.high)), min(low, state.to_ticks(bar.low))
-        unrealized_micro = (low * long.size - high * short.size) * table.unit - long.value + short.value
+        lost_micro = long.value - short.value - (low * long.size - high * short.size) * table.unit
         notional_micro = (long.size + short.size) * high * table.unit
         needed_micro = table.maintenance(notional_micro) + notional_micro // EXIT_COST
-        return (long.size, long.value, short.size, short.value), unrealized_micro, needed_micro
+        return lost_micro, needed_micro, required(notional_micro, position.leverage)
 
     def apply_closes(self) -> None:
         """Set the prices to the closes of the quiet bars, which did not touch the core."""
