@@ -45,7 +45,9 @@ def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPat
     for core in cores:
         # The house counts its quotes below 0, and a quick walk has fewer of them.
         entries = core.state.history.ledger.records
-        entries[:] = [replace(entry, reference=min(entry.reference, 0) and -1 or entry.reference) for entry in entries]
+        entries[:] = [
+            replace(entry, reference=(min(entry.reference, 0) and -1) or entry.reference) for entry in entries
+        ]
     return [(run, core.state_hash()) for run, core in zip(runs, cores, strict=True)]
 
 
