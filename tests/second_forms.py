@@ -49,6 +49,14 @@ SECOND_FORMS = (
         "tests/research/backtesting/test_quiet.py::test_the_quick_walk_ends_in_the_same_state",
     ),
     SecondForm(
+        "a margin that surely lasts is not computed at each price",
+        "toolkit.venue.risk.account_margin:cross_margin",
+        "toolkit.research.backtesting.bar_matching:BarMatcher.keeps_margin",
+        25.0,
+        "a backtest of 60 symbols over 500 bars with 1,438 fills, against margins that are always computed",
+        "tests/research/backtesting/test_quiet.py::test_a_portfolio_ends_in_the_same_state_as_with_every_point_also_through_liquidation",
+    ),
+    SecondForm(
         "what targets earn",
         "toolkit.research.backtesting.arrays:vectorised",
         "toolkit.research.backtesting.arrays:_measured_together",

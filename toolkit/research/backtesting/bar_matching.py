@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...checks import slippage_bound, slippage_width
+from ...exposure import required
 from ...numerals import plain_decimal
 from ...orders import Order
 from ...products import VenueProduct, whole_units
@@ -26,14 +27,24 @@ from ...venue.simulation.replay import ENDLESS, House, ReplayBar
 from ..client_orders import ClientOrder
 from ..data.bars import Path, Points, whole
 from ..market_data import Bar, BarHistory
-from .models import BarModels, Liquidity
+from .models import BarLiquidity, BarModels, Liquidity
 
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 """The account of a backtest."""
 NEVER = 1 << 62
 """Greater than any price or time."""
+EXIT_COST = 8
+"""An exit costs at most a notional divided by this: the widest slippage limit without one named, spread and fee."""
 NO_HASH = "0x"
 """Stands for the transaction hash of what no result shows with one."""
+
+
+ASLEEP = -1, NEVER
+"""Wake prices of a symbol in which nothing can happen."""
+
+
+def _narrower(bounds: tuple[int, int], low: int, high: int) -> tuple[int, int]:
+    return max(bounds[0], low), min(bounds[1], high)
 
 
 class ReceivedBars:
@@ -264,9 +275,18 @@ class BarMatcher(ABC):
         Whether every point of every bar is visited, also where nothing can happen.
     stale : bool
         Whether orders or positions have changed since `update_wake_prices`.
-    coupled : bool
+    shared : bool
         Whether several positions share a margin, or a liquidation is in progress. Wake prices of single symbols are not
         enough then.
+    instant : dict of int to Bar
+        The bars that close at one time, by product code, while they are looked at or walked.
+    coupled : bool
+        Whether the price of any symbol may let something happen in another one: a margin is shared, and the prices of
+        `instant` may be too bad for it, or an exit tries again.
+    out : set of SymbolState
+        Symbols whose price is not between their wake prices.
+    version : int
+        Number of the wake prices. It grows with each change.
     due : int
         When a process of the core (a liquidation in steps) is due, Unix ms.
     watched : list of ClientOrder
@@ -284,7 +304,17 @@ class BarMatcher(ABC):
         self.now = core.state.time
         self.every_point = False
         self.stale = True
-        self.coupled = False
+        self.shared = self.coupled = False
+        self.instant: dict[int, Bar] = {}
+        self._worst: dict[int, tuple[int, int, int]] = {}
+        self._bounds = 0, 0, 0
+        self._unbound = set[int]()
+        self._named_slippage = False
+        self.out: set[SymbolState] = set()
+        self._awake: set[SymbolState] = set()
+        self._order_wakes: dict[SymbolState, tuple[int, int]] = {}
+        self._known_events = 0
+        self.version = 0
         self.due = NEVER
         self.watched: list[ClientOrder] = []
 
@@ -405,6 +435,10 @@ class BarMatcher(ABC):
 
     def _set_price(self, state: SymbolState, price: int) -> None:
         state.price = price
+        if not state.wake_low < price < state.wake_high:
+            self.out.add(state)
+        elif self.out:
+            self.out.discard(state)
         market = state.market
         # The check of liquidations starts from the mark of its last run, so only the first change since then may set
         # it.
@@ -417,11 +451,9 @@ class BarMatcher(ABC):
         if self.stale:
             self.update_wake_prices()
         # Hooks are slow, and inside the wake prices they have nothing to do.
-        busy = self.every_point or self.coupled
-        for state in self.states.values():
-            busy = busy or not state.wake_low < state.price < state.wake_high
-        if busy:
-            with self._exit_quotes():
+        everywhere = self.every_point or self.coupled
+        if everywhere or self.out:
+            with self._exit_quotes(None if everywhere else self.out):
                 self.core.run_hooks()
             self.stale = True
         self.deliver_events()
@@ -540,10 +572,12 @@ class BarMatcher(ABC):
             self.house.withdraw(quote)
 
     @contextmanager
-    def _exit_quotes(self) -> Iterator[None]:
-        """Quote where triggers and liquidations can close positions."""
+    def _exit_quotes(self, only: Container[SymbolState] | None = None) -> Iterator[None]:
+        """Quote where triggers and liquidations can close positions: everywhere, or in some symbols."""
         quotes: list[VenueOrder] = []
         for state in self.states.values():
+            if only is not None and state not in only:
+                continue
             position = self.account.positions[state.code]
             size = position.long.size - position.short.size
             if size:
@@ -581,13 +615,77 @@ class BarMatcher(ABC):
     def update_wake_prices(self) -> None:
         """Compute for each symbol the price range in which nothing of the account can happen."""
         self.stale = False
+        self.version += 1
         self.due = min(self.core.state.schedule.values(), default=NEVER)
-        for state in self.states.values():
-            state.wake_low, state.wake_high = -1, NEVER
-        # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a fall,
-        # a sale by a rise.
-        for order in self.account.orders.values():
+        self._update_order_wakes()
+        bounds = dict(self._order_wakes)
+        for client in self.watched:
+            state = self.states[client.symbol]
+            low, high = state.client_bounds(client)
+            bounds[state] = _narrower(bounds.get(state, ASLEEP), low, high)
+        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
+        held = [each for each in self.account.positions.values() if each.long.size or each.short.size]
+        self.shared = len(held) > 1 or bool(self.core.state.liquidations)
+        if held and not self.shared:
+            state = self.by_code[held[0].product]
+            low, high = self._wake_before_liquidation(state, held[0])
+            bounds[state] = _narrower(bounds.get(state, ASLEEP), low, high)
+        self.out.clear()
+        for state in self._awake | bounds.keys():
+            state.wake_low, state.wake_high = bounds.get(state, ASLEEP)
+            if not state.wake_low < state.price < state.wake_high:
+                self.out.add(state)
+            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
+            # waits for a price needs the next one, whatever it is.
+            state.floor_price = math.inf if state.waiting else (state.wake_low + 0.51) * state.tick
+            state.ceiling_price = (state.wake_high - 0.51) * state.tick if state.wake_high < NEVER else math.inf
+        self._awake = {*bounds, *(state for state in self._awake if state.waiting)}
+        # An exit that found too little tries again at every price, also of another symbol.
+        self.coupled = bool(self.out) and len(self.states) > 1
+        if self.shared and not self.coupled:
+            self.coupled = self.every_point or not self.instant or not self.keeps_margin()
+
+    def wait_for_price(self, state: SymbolState, arrival: Arrival) -> None:
+        """Let an arrival wait for the next price of its symbol, of which then no bar is quiet.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        arrival : Arrival
+            Order or cancel in flight.
+        """
+        state.waiting.append(arrival)
+        state.floor_price = math.inf
+        self._awake.add(state)
+        self.version += 1
+
+    def _update_order_wakes(self) -> None:
+        """Note the prices at which the account's orders wake the run, given the order events since the last time."""
+        history, orders = self.core.state.history.order_events, self.account.orders
+        numbers, at = history.by_account.get(ADDRESS, []), self._known_events
+        self._known_events = len(numbers)
+        # Another model of liquidity may fill an order at another price each time.
+        fixed, placed = type(self.liquidity) is BarLiquidity, list[VenueOrder]()
+        changed = set[int]() if fixed else set(self.by_code)
+        for number in numbers[at:]:
+            event = history.records[number]
+            order = orders.get(event.order_id)
+            self._unbound.add(event.product)
+            self._named_slippage = self._named_slippage or event.slippage > 0
+            # Only a placement leaves the other orders of its product as they are.
+            if order is None or event.exec_id or event.reason or not fixed:
+                changed.add(event.product)
+            else:
+                placed.append(order)
+        if changed:
+            for code in changed:
+                self._order_wakes.pop(self.by_code[code], None)
+            placed = [order for order in orders.values() if order.product in changed] + placed
+        for order in placed:
             state = self.by_code[order.product]
+            # Each order wakes the run on the side from which its price is reached. A purchase at rest is reached by a
+            # fall, a sale by a rise.
             if order.priority:
                 wake, falling = self.liquidity.reach(order.side, order.price), order.side > 0
             elif order.waiting and order.triggered:  # it found nothing, and tries again at every price
@@ -596,30 +694,11 @@ class BarMatcher(ABC):
                 wake, falling = order.trigger, not order.trigger_up
             else:
                 continue
-            if falling:
-                state.wake_low = max(state.wake_low, wake)
-            else:
-                state.wake_high = min(state.wake_high, wake)
-        for client in self.watched:
-            state = self.states[client.symbol]
-            low, high = state.client_bounds(client)
-            state.wake_low, state.wake_high = max(state.wake_low, low), min(state.wake_high, high)
-        # A single position has a liquidation price. Two share a margin, so that neither price alone says anything.
-        held = None
-        self.coupled = bool(self.core.state.liquidations)
-        for position in self.account.positions.values():
-            if position.long.size or position.short.size:
-                self.coupled, held = self.coupled or held is not None, position
-        if held is not None and not self.coupled:
-            self._wake_before_liquidation(self.by_code[held.product], held)
-        for state in self.states.values():
-            # Half a tick covers the rounding of data prices to ticks; the rest covers float noise. An arrival that
-            # waits for a price needs the next one, whatever it is.
-            state.floor_price = math.inf if state.waiting else (state.wake_low + 0.51) * state.tick
-            state.ceiling_price = (state.wake_high - 0.51) * state.tick if state.wake_high < NEVER else math.inf
+            known = self._order_wakes.get(state, ASLEEP)
+            self._order_wakes[state] = _narrower(known, *((wake, NEVER) if falling else (-1, wake)))
 
-    def _wake_before_liquidation(self, state: SymbolState, position: Position) -> None:
-        """Wake at a price where the only position certainly still has its maintenance margin.
+    def _wake_before_liquidation(self, state: SymbolState, position: Position) -> tuple[int, int]:
+        """Return prices between which the only position certainly still has its maintenance margin.
 
         The rate of the highest tier and two ticks of tolerance keep the bound on the safe side of the exact price.
         """
@@ -629,46 +708,88 @@ class BarMatcher(ABC):
         # A long is liquidated where margin + size × p − entry = size × p × rate. A short has the signs reversed.
         if position.long.size:
             unit_micro = position.long.size * table.unit
-            worst = (position.long.value - margin_micro) * RATE // (unit_micro * (RATE - rate_e8)) + 2
-            state.wake_low = max(state.wake_low, worst)
-        else:
-            unit_micro = position.short.size * table.unit
-            worst = (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
-            state.wake_high = min(state.wake_high, worst)
+            return (position.long.value - margin_micro) * RATE // (unit_micro * (RATE - rate_e8)) + 2, NEVER
+        unit_micro = position.short.size * table.unit
+        return -1, (position.short.value + margin_micro) * RATE // (unit_micro * (RATE + rate_e8)) - 2
 
-    def keeps_margin(self, bars: Sequence[Bar]) -> bool:
-        """Return whether the account certainly keeps its maintenance margin, at the worst price of each bar.
+    def begin_instant(self, bars: Sequence[Bar]) -> None:
+        """Make bars the present ones. `instant` is emptied once they are over.
 
         Parameters
         ----------
         bars : sequence of Bar
             Bars that close at one time.
         """
-        if self.core.state.liquidations:
-            return False
-        self.apply_closes()
-        bars_by_code = {self.states[bar.symbol].code: bar for bar in bars}
-        equity_micro, maintenance_micro = self.account.balance, 0
-        for code, position in self.account.positions.items():
-            table = self.core.risk_index.tables[code]
-            state, bar = self.by_code[code], bars_by_code.get(code)
-            high = low = state.price
-            if bar is not None:
-                high, low = state.to_ticks(bar.high), state.to_ticks(bar.low)
-            # This bound on the whole account says nothing about the separate margin of an isolated position.
-            if position.mode == ISOLATED and (position.long.size or position.short.size):
-                return False
-            # All legs at their worst prices together, and every notional at the high: the bound may be too strict,
-            # never too loose.
-            worst = low * position.long.size - high * position.short.size
-            equity_micro += worst * table.unit - position.long.value + position.short.value
-            notional_micro = (position.long.size + position.short.size) * high * table.unit
-            maintenance_micro += notional_micro * table.rows[0][1] // RATE + 1
-        return equity_micro > maintenance_micro
+        self.instant = {self.states[bar.symbol].code: bar for bar in bars}
+        self._worst.clear()
+        self._bounds, self._unbound = (0, 0, 0), set(self.account.positions)
+        self._named_slippage = any(order.slippage for order in self.account.orders.values())
+        self.stale = self.stale or self.shared
+
+    # Second form: a margin that surely lasts is not computed at each price
+    def keeps_margin(self) -> bool:
+        """Return whether the account certainly keeps its maintenance margin, at the worst price of each present bar.
+
+        It keeps it also after the exits of all positions, whatever they pay.
+        """
+        bounds = self.margin_bounds()
+        # An order may name a slippage of its own, above what `EXIT_COST` has room for.
+        return bounds is not None and not self._named_slippage and bounds[0] > bounds[1]
+
+    def margin_bounds(self) -> tuple[int, int, int] | None:
+        """Return bounds on the account's margin while the present bars last, micro-USDC, None where there are none.
+
+        All legs are at their worst prices together, and each notional is at its high: they may be too strict, never too
+        loose.
+
+        Returns
+        -------
+        tuple of int, or None
+            The least equity, the most that the maintenance margin and the exits of all positions need, and the highest
+            initial margin of the positions.
+        """
+        if not self.instant or self.core.state.liquidations:
+            return None
+        for code in self._unbound:  # the positions that have changed
+            known = self._worst.pop(code, (0, 0, 0))
+            position = self.account.positions[code]
+            if position.long.size or position.short.size:
+                # Bounds on the whole account say nothing about the separate margin of an isolated position.
+                if position.mode == ISOLATED:
+                    self.instant = {}
+                    return None
+                self._worst[code] = self._worst_of(code, position)
+            change = self._worst.get(code, (0, 0, 0))
+            lost, needed, initial = (sum - old + new for sum, old, new in zip(self._bounds, known, change, strict=True))
+            self._bounds = lost, needed, initial
+        self._unbound.clear()
+        lost, needed, initial = self._bounds
+        return self.account.balance - lost, needed, initial
+
+    def _worst_of(self, code: int, position: Position) -> tuple[int, int, int]:
+        """Return the most that a position loses, needs for maintenance margin and exit, and has as initial margin."""
+        table, state, long, short = self.core.risk_index.tables[code], self.by_code[code], position.long, position.short
+        high = low = state.price  # also of a symbol with a bar: until its first price it has this one
+        if (bar := self.instant.get(code)) is not None:
+            high, low = max(high, state.to_ticks(bar.high)), min(low, state.to_ticks(bar.low))
+        lost_micro = long.value - short.value - (low * long.size - high * short.size) * table.unit
+        notional_micro = (long.size + short.size) * high * table.unit
+        needed_micro = table.maintenance(notional_micro) + notional_micro // EXIT_COST
+        return lost_micro, needed_micro, required(notional_micro, position.leverage)
 
     def apply_closes(self) -> None:
         """Set the prices to the closes of the quiet bars, which did not touch the core."""
         for state in self.states.values():
-            if (count := state.history.length) > state.applied_bars:
-                state.applied_bars = count
-                self._set_price(state, state.to_ticks(state.history.last_close))
+            self.apply_close(state)
+
+    def apply_close(self, state: SymbolState) -> None:
+        """Set the price of a symbol to the close of its last bar, as `apply_closes` does for all.
+
+        Parameters
+        ----------
+        state : SymbolState
+            State of the symbol.
+        """
+        if (count := state.history.length) > state.applied_bars:
+            state.applied_bars = count
+            self._set_price(state, state.to_ticks(state.history.last_close))

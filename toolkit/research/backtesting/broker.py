@@ -6,7 +6,6 @@ hands it over.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,7 +23,7 @@ from ...protocol.orders.names import ActionType, OrderField
 from ...protocol.orders.order_actions import OrderAction
 from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
-from ...venue.model.accounts import VenueOrder
+from ...venue.model.accounts import Position, VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
 from ...venue.model.history import FundingPayment, OrderEvent, PublicTrade
 from ...venue.risk import account_margin, ledger, solvency
@@ -195,6 +194,7 @@ class SimulatedBroker(BarMatcher):
             raise ActionRejected(refusal.reason, action=kind) from None
         if isinstance(outcome, Outcome) and outcome.code:
             raise ActionRejected(outcome.message, action=kind)
+        self.instant, self.stale = {}, True  # the bounds on the margin were those of the leverage before
 
     def _run_action(self, kind: str, action: OrderAction | dict[str, Any]) -> Any:
         self.core.open_step()
@@ -344,8 +344,7 @@ class SimulatedBroker(BarMatcher):
             state = arrival.state
             if state.priced_ms >= arrival.sent or (arrival.kind != "place" and not state.waiting):
                 return arrival.time
-            state.waiting.append(heappop(self.arrivals))
-            state.floor_price = math.inf  # no bar of it is quiet while something waits for its price
+            self.wait_for_price(state, heappop(self.arrivals))
         return until
 
     def release_waiting(self, state: SymbolState) -> None:
@@ -471,14 +470,22 @@ class SimulatedBroker(BarMatcher):
         reserved = max(bound, market.mark) * steps * unit
         if state.price * steps * unit < product.min_value or (bound - price) * side < 0:
             return False
-        if not self._has_margin(state, side, steps, price, reserved):
+        mark, table = market.mark, core.risk_index.tables[state.code]
+        reach = reserved + (position.long.size + position.short.size) * mark * unit
+        if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
+            return False
+        # Every part is rounded against the order. The core then judges exactly those that fail here.
+        rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
+        cost = price * steps * unit * rate // RATE + max(0, side * (price - mark)) * steps * unit + 1
+        sure = self._surely_has_margin(cost + required(reach, position.leverage))
+        if not (sure or self._has_margin(position, side, cost, reach, reserved)):
             return False
         placed_order = VenueOrder(
             0, ADDRESS, state.code, side, False, MARKET, TimeInForce[order.tif], 0, 0, steps, steps,
             client_id=placed.cl_ord_id,
         )  # fmt: skip
         # The venue also refuses what would leave the account in debt after its fees. The core decides those cases.
-        if solvency.bearable_steps(core, position, placed_order, steps, price, TAKER) < steps:
+        if not sure and solvency.bearable_steps(core, position, placed_order, steps, price, TAKER) < steps:
             return False
         core.open_step()
         core.step_hash = NO_HASH
@@ -492,22 +499,26 @@ class SimulatedBroker(BarMatcher):
         lifecycle.end(core, account, position, placed_order, FILLED)
         return True
 
-    def _has_margin(self, state: SymbolState, side: int, steps: int, price: int, reserved: int) -> bool:
-        """Return whether a market order surely has its margin, worth `reserved` micro-USDC at its worst price."""
-        account, position, mark = self.account, self.account.positions[state.code], state.market.mark
-        table = self.core.risk_index.tables[state.code]
-        reach = reserved + (position.long.size + position.short.size) * mark * table.unit
-        if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
+    def _surely_has_margin(self, needed: int) -> bool:
+        """Return whether the account has `needed` micro-USDC besides what its positions may come to need."""
+        history = self.core.state.history.order_events
+        if len(self.account.positions) == 1 or self._known_events != len(history.by_account.get(ADDRESS, ())):
             return False
-        # Every part is rounded against the order. The core then judges exactly those that fail here.
-        rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
-        cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit + 1
+        bounds = self.margin_bounds()
+        return bounds is not None and bounds[0] >= bounds[2] + needed
+
+    def _has_margin(self, position: Position, side: int, cost: int, reach: int, reserved: int) -> bool:
+        """Return whether a market order that costs `cost` has its margin, worth `reserved` at its worst price.
+
+        Its position would at most be worth `reach`. Amounts are micro-USDC.
+        """
+        account, step_micro = self.account, account_margin.mark_step(self.core, position.product)
         if len(account.positions) == 1:
             # Enough for the whole of `reach` is enough, and quicker to see than what is needed to the cent.
-            net = account_margin.unrealized(position, mark * table.unit)
+            net = account_margin.unrealized(position, step_micro)
             if account.balance + net - cost >= required(reach, position.leverage):
                 return True
-        standing = account_margin.standing(account, position, mark * table.unit)
+        standing = account_margin.standing(account, position, step_micro)
         equity, initial, _ = account_margin.cross_margin(self.core, account)
         initial += standing.initial(side, reserved) - standing.initial()
         return equity - cost >= initial
@@ -718,7 +729,7 @@ class SimulatedBroker(BarMatcher):
         state : SymbolState
             State of the symbol.
         """
-        self.apply_closes()
+        self.apply_close(state)
         return float(state.product.tick_size * state.price) if state.price else float("nan")
 
     def position_steps(self, code: int) -> int:

@@ -184,6 +184,7 @@ class _BarRun:
         self.received = ReceivedBars(series)
         self.warm_until = _warm_until(series, warm_up)
         self.start = min(int(each.opened[0]) for each in series.values())
+        self._unseen, self._seen = list[Bar](), 0  # bars of the walk that may not be quiet, and of which wake prices
         core = make_core(series, settings.products, settings.seed, self.start)
         states = [
             SymbolState(core, core.products[code], symbol, self.received)
@@ -232,7 +233,7 @@ class _BarRun:
         """Run through the closing times. Bars in which nothing can happen are only handed to the strategy."""
         broker, ctx, feeds = self.broker, self.broker.ctx, self._feeds()
         states, arrivals, on_bar, after = broker.states, broker.arrivals, broker.strategy.on_bar, _after_bars(broker)
-        recent, due, coupled = self.received.recent, self._next_due(), False
+        recent, due, shared = self.received.recent, self._next_due(), False
         for bars in self._instants(progress):
             closed = bars[0].closed
             # Strictly before: what is due at the close itself takes place after the strategy has seen the bar. The next
@@ -243,9 +244,9 @@ class _BarRun:
                 if bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                     busy = True
             # Wake prices are those of single symbols. A margin that several positions share needs all bars together.
-            if busy or (coupled and not broker.keeps_margin(bars)):
+            if busy or (shared and not self._keeps_margin(bars)):
                 self._walk(bars, closed)
-                due, coupled = self._next_due(), broker.coupled
+                due, shared = self._next_due(), broker.shared
             # All bars of an instant are in the histories before the strategy sees the first of them.
             recent += bars
             broker.now = ctx.now = closed
@@ -300,12 +301,19 @@ class _BarRun:
         due, settlements = self.broker.due, self.broker.settlements
         return min(due, settlements[-1].time) if settlements else due
 
+    def _keeps_margin(self, bars: Sequence[Bar]) -> bool:
+        self.broker.apply_closes()
+        self.broker.begin_instant(bars)
+        return not self.broker.every_point and self.broker.keeps_margin()
+
     def _walk(self, bars: Sequence[Bar], closed: int) -> None:
         """Move along the paths of bars that close at one time, up to where nothing more can happen in them."""
         broker = self.broker
         arrivals, settlements = broker.arrivals, broker.settlements
         # The quiet bars before have not touched the core. The jump to the first price starts from their closes.
         broker.apply_closes()
+        broker.begin_instant(bars)
+        self._unseen, self._seen = list(bars), broker.version
         points = []
         for bar in bars:
             state = broker.states[bar.symbol]
@@ -332,18 +340,25 @@ class _BarRun:
             broker.process_until(closed)
             broker.update_wake_prices()
         # Only walked bars can change cash or positions, so a run of quiet bars needs no record.
+        broker.instant = {}
         broker.record_balances(closed)
 
     def _is_quiet(self, bars: Sequence[Bar], closed: int) -> bool:
         """Return whether nothing more can happen in these bars, so that their closes are their prices."""
-        if self.broker.stale:
-            self.broker.update_wake_prices()
-        if self.broker.coupled or self._next_due() < closed:
+        broker = self.broker
+        if broker.stale:
+            broker.update_wake_prices()
+        if broker.coupled or self._next_due() < closed:
             return False
-        for bar in bars:
-            state = self.broker.states[bar.symbol]
+        # A bar that was found quiet stays so for as long as the wake prices do. So most points look at one bar only.
+        if self._seen != broker.version:
+            self._unseen, self._seen = list(bars), broker.version
+        while self._unseen:
+            bar = self._unseen[-1]
+            state = broker.states[bar.symbol]
             if not state.started or state.waiting or bar.low <= state.floor_price or bar.high >= state.ceiling_price:
                 return False
+            self._unseen.pop()
         return True
 
 

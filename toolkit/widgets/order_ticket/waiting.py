@@ -28,6 +28,7 @@ from .holdings import AccountStreams
 from .order_tracker import CANCELED, REJECTED, WAITING, shown_status
 
 if TYPE_CHECKING:
+    from ...client.limits.run_status import RunFiles
     from ...client.orders.delivery import Prepared
     from ...plain_session import Session
     from ...products import Product
@@ -98,6 +99,7 @@ class WaitingOrder:
 
         self.plan, self.receipt = plan, None
         self.session: Any = None
+        self.files: RunFiles | None = None  # it ends with this program, so that no other one has to find it
         self.symbols: tuple[str, ...] = (plan.kept.symbol,)
         self.files: Any = None
         self.still_open: list[str] = []
