@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
+from msgspec import structs
 
 from ...client.account.account_book import AccountBook, Legs, Part, run_of
 from ...client.account.witnesses import Witnesses
@@ -24,8 +25,10 @@ from ...protocol.reads.info.candles import KLINES, KLINES_BEFORE
 from ...protocol.reads.info.orders import ORDER_STATES, OrderState
 from ...protocol.reads.info.positions import POSITIONS
 from ...returns import CAPITAL_FLOWS
+from ...sides import Leg
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
+from .own_ledger import OwnLedger, Traded
 from .run_journal import OwnFill, RunJournal
 
 if TYPE_CHECKING:
@@ -226,6 +229,9 @@ class RunState:
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
         self._marks: dict[str, float] = {}
+        self.own = OwnLedger()
+        self.account_equity = NAN
+        """Equity of the account when this start began, beside that of a run with a name."""
         self.at_start: dict[str, tuple[float, float]] = {}
         self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
@@ -275,7 +281,16 @@ class RunState:
             for row in insist(lambda: rows_of(self.session.orders(open=True, progress=False))):
                 self._notice(row.client_order_id, row.order_id)
         insist(self.read_wallet)
-        self.first_equity = self.equity
+        self.first_equity = self.account_equity = self.equity
+        if self.journal is not None and self.journal.fills:
+            insist(partial(self._read_own, self.journal))
+
+    def _read_own(self, journal: RunJournal) -> None:
+        """Read what the fills before this start have brought a run with a name. Payments are read again with others."""
+        begun, self.own = utc(self.first_ms), OwnLedger()
+        for row in rows_of(whole(self.session.fills(start=begun, progress=False))):
+            if (kept := journal.fills.get(str(row.id))) is not None:
+                self._take_own(row, kept.side, kept.steps)
 
     def _take_up(self, journal: RunJournal) -> None:
         """Replace the account's book by the run's own."""
@@ -299,6 +314,8 @@ class RunState:
         # At a first start those of its first millisecond came before it, too.
         self._seen["fills"] = counted if journal.begun else self._seen["fills"] | counted
         self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
+        if journal.begun:  # payments of the position that it held while it was down are its own, too
+            self._seen["funding_payments"] = {}
         # Orders of the last minute before a crash count for the limit on orders, too.
         self.sent_ms.extend(journal.sent_ms[-1_000:])
         self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
@@ -361,8 +378,14 @@ class RunState:
 
     @property
     def earned(self) -> float:
-        """Equity less what was deposited since the start."""
-        return self.equity - self.deposited
+        """Equity less what was deposited since the start. That of a run with a name is its own."""
+        return self.equity - self.deposited if self.journal is None else self.own_equity
+
+    @property
+    def own_equity(self) -> float:
+        """Equity as it would be if the run with a name had its account to itself: since its first start."""
+        cash = self.first_equity + self.own.cash + self.own.value()
+        return cash + self.own.unrealized(self.prices | self._marks)
 
     def equity_of_day(self) -> float:
         """Return `earned` as this day (UTC) began: the last one known of the day before, or of the start."""
@@ -415,17 +438,20 @@ class RunState:
         self.moved = {key: known or time_ms for key, known in self.moved.items()}
         held = {symbol: book.net for symbol, book in self.books.items()}
         # The equity holds margins of isolated positions, and values what is held at the mark price.
-        values = self.equity, self.balance + self._assigned, held, self.prices | self._marks
+        marks = self.prices | self._marks
+        values = self.equity, self.balance + self._assigned, held, marks
+        if self.journal is not None:
+            values = self.own_equity, self.own_equity - self.own.unrealized(marks), held, marks
         if self.journal is not None and self.equity == self.equity and time_ms >= self._kept_ms + SAMPLE_MS:
-            self._keep_sample(time_ms, self.journal)
+            self._keep_sample(time_ms, self.journal, values[:2])
         self.samples.append((time_ms, *values))
 
-    def _keep_sample(self, time_ms: int, journal: RunJournal) -> None:
+    def _keep_sample(self, time_ms: int, journal: RunJournal, values: tuple[float, float]) -> None:
         held = {symbol: book.net for symbol, book in self.books.items()}
         prices = {symbol: price for symbol, price in self.prices.items() if price == price}
         self._kept_ms = time_ms
         try:
-            journal.append(time_ms, sample=(self.equity, self.balance, held, prices))
+            journal.append(time_ms, sample=(*values, held, prices))
         except OSError as error:  # a curve with a gap is no reason to end
             self.note("PROBLEM", "", f"a point of the equity curve is not kept: {error}")
 
@@ -681,9 +707,33 @@ class RunState:
             taken = OwnFill(str(row.id), unix_ms(row.time), symbol, side, own, int(row.order_id))
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
+            self._take_own(row, side, own)
             self.fees += float(row.fee)
         else:
             self.others_traded = True
+
+    def _take_own(self, row: Any, side: str, steps: int) -> None:
+        """Take what a fill has brought the run: of a forced one its part."""
+        symbol, quantity = str(row.symbol), steps * float(self.products[str(row.symbol)].step_size)
+        fee = float(row.fee) * quantity / float(row.quantity)
+        made = Traded(unix_ms(row.time), symbol, side, quantity, float(row.price), fee)
+        self.own.take(str(row.id), made, bool(self.books[symbol].hedge))
+
+    def own_fee(self, row: Any) -> FundingFee:
+        """Return a row of info.funding_payments() with the part of it that is the run's.
+
+        Parameters
+        ----------
+        row : object
+            The row.
+        """
+        paid = funding_fee(row, self.prices.get(str(row.symbol), NAN))
+        if self.journal is None:
+            return paid
+        hedge = bool(self.books[paid.symbol].hedge)
+        leg: Leg | None = ("LONG" if paid.position > 0 else "SHORT") if hedge else None
+        share = self.own.share(paid.time, paid.symbol, paid.position, leg)
+        return structs.replace(paid, position=paid.position * share, payment=paid.payment * share)
 
     def _book_fill(self, row: Any, symbol: str, side: str) -> int:
         """Take a listed fill, and return how much of it is the run's, in steps."""
@@ -709,9 +759,10 @@ class RunState:
             if row is None or self._steps(row.symbol, row.quantity) != steps:
                 book.retract(id)
                 self.taken.pop(id, None)
+                self.own.retract(id, any(book.hedge for book in self.books.values()))
                 self.note("RETRACTED", "", f"fill {id} is listed no longer, or with another quantity")
-                if row is not None:
-                    self._book_fill(row, str(row.symbol), str(row.side))
+                if row is not None and (steps := self._book_fill(row, str(row.symbol), str(row.side))):
+                    self._take_own(row, str(row.side), steps)
 
     def _notice(self, client_id: int | float | None, order_id: int) -> None:
         """Pause the run if an order has its name that it did not send: two copies would trade twice the size."""
@@ -776,8 +827,11 @@ class RunState:
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
-                self.paid.append(funding_fee(row, self.prices.get(str(row.symbol), NAN)))
-                yield self.paid[-1]
+                paid = self.own_fee(row)
+                self.own.pay(paid.payment)
+                if self.journal is None or paid.position:
+                    self.paid.append(paid)
+                    yield paid
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""

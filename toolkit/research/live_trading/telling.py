@@ -75,6 +75,7 @@ class Telling:
         sizes = {name: book.net * state.products[name].step_size for name, book in state.books.items() if book.net}
         event_ms, *words = state.notes[-1] if state.notes else (0, "")
         equity = state.equity if state.equity == state.equity else None
+        made = state.earned - state.first_equity
         status = RunStatus(
             name=self._files.name,
             strategy=self._strategy,
@@ -88,7 +89,7 @@ class Telling:
             told=now_ms(),
             positions={name: plain_text(size) for name, size in sizes.items()},
             equity=equity,
-            pnl=None if equity is None else state.earned - state.first_equity,
+            pnl=made if made == made else None,
             event=" ".join(filter(None, words)),
             event_time=event_ms,
             agent_until=self._agent_until,
