@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
-    from .widgets import Dashboard, OrderTicket
+    from .widgets import Dashboard, OrderTicket, Runs
 
 __all__ = ["AsyncSession", "Session", "ask", "connect"]
 
@@ -275,6 +275,26 @@ class Session(plain_session.Session):
         from .widgets import Dashboard
 
         return Dashboard(self, symbol, interval)
+
+    def runs(self) -> Runs:
+        """Return a widget with the runs of strategies on this account, and a button for each that stops it.
+
+        It has those with a name, in whatever program of this machine they run: state, positions, profit, last event,
+        and the end of the agent's approval. `toolkit.runs()` is a table of all accounts.
+
+        Returns
+        -------
+        Runs
+            The runs as a widget.
+
+        Examples
+        --------
+        >>> session.runs()
+        <Runs no runs>
+        """
+        from .widgets import Runs
+
+        return Runs(self)
 
     def history(
         self,

@@ -386,7 +386,8 @@ class Context(ABC):
         placed = self.place(whole.entry)
         for leg in whole.legs[1:]:
             profit = leg.reduce_only == "TP_FROM_POSITION"
-            self._exit(Exit, symbol, trigger=float(leg.trigger_price or 0), profit=profit, if_reached="close")
+            opened, trigger = "LONG" if side == "BUY" else "SHORT", float(leg.trigger_price or 0)
+            self._exit(Exit, symbol, opened, trigger=trigger, profit=profit, if_reached="close")
         return placed
 
     def one_cancels_other(self, *orders: OrderHandle | ClientOrder) -> tuple[OrderHandle | ClientOrder, ...]:
@@ -589,7 +590,14 @@ class Context(ABC):
             found.start()
         return found
 
-    def stop_loss(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def stop_loss(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Protect a position with a stop that stays with it.
 
         The stop is an order of the venue for the whole position. A position whose order is underway can be protected,
@@ -601,6 +609,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" it is left, as at the venue.
@@ -624,9 +634,16 @@ class Context(ABC):
         >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
         [['BUY', 63423.2], ['SELL', 62000.0]]
         """
-        return self._exit(Exit, symbol, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
 
-    def take_profit(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def take_profit(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Close a position with a profit at a price, as `stop_loss` does with a loss.
 
         Parameters
@@ -635,6 +652,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it closes in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, see `stop_loss` (default: "close").
 
@@ -658,7 +677,7 @@ class Context(ABC):
         [['BUY', 63423.2], ['SELL', 64000.0]]
         """
         found = float(read_positive(trigger, "trigger"))
-        return self._exit(Exit, symbol, trigger=found, profit=True, if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=found, profit=True, if_reached=if_reached)
 
     def trailing_stop(
         self,
@@ -691,7 +710,7 @@ class Context(ABC):
         window : int, optional
             Bars of the average true range (default: 14).
         leg : {"LONG", "SHORT"}, optional
-            Leg that it protects in hedge mode (default: the only one that is open).
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" the present stop is left, as at the venue.
@@ -857,27 +876,42 @@ class Context(ABC):
         for order in self.waiting(symbol):
             order.cancel("cancelled by its owner (all)")
 
+    def _note_cut(self, placed: OrderHandle) -> None:
+        """Note an order that was cancelled if the venue has cut it."""
+        order, symbol = placed.order, str(placed.order.symbol)
+        # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
+        held = self.legs(symbol)[order.side.startswith("BUY")]
+        partly = placed.filled and (held or not (order.reduce_only or order.side.endswith("_HEDGE")))
+        found_too_little = partly or (order.is_market and not placed.filled)
+        # No cancel reaches an order at market in time. A venue without reasons does not say who cancelled another one.
+        by_venue = order.is_market or (placed.reason and not placed.asked)
+        if found_too_little and by_venue and order.trigger_price is None:
+            why = f": {placed.reason}" if placed.reason else ""
+            self._note("CUT", symbol, f"{order.describe()}, filled {placed.filled:g}{why}")
+
     def _follow_fills(self) -> None:
         """Show the venue's answers to the client-side orders. Cancel the rest of each group of which one was filled."""
         for order in list(self._clients):
             if not order.done:
                 order.settle()
         for group in list(self._groups):
-            filled = any(one.acted for one in group)
-            if filled or all(one.done for one in group):
+            left = [one for one in group if not (one.acted or one.done)]
+            if not left:
                 self._groups.remove(group)
-            for one in group if filled else ():
-                if not one.acted and not one.done:
-                    one.cancel() if isinstance(one, ClientOrder) else self.cancel(one)
+            for one in left if any(one.acted for one in group) else ():
+                if isinstance(one, ClientOrder):
+                    one.cancel()
+                elif not one.asked:  # a cancel that did not reach the venue is sent again
+                    self.cancel(one)
 
     def _reject_below_step(
         self, symbol: str, quantity: Amount, step: float, least: str = "half a step"
     ) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps, None for a target of 0."""
         size = float(quantity)
-        if abs(size) < 5e-9:  # nothing, also as the text of an order
+        if abs(size) < 1e-12:  # nothing, or what adding floats has left of it
             return None
-        text = f"{abs(size):.8f}".rstrip("0")
+        text = f"{abs(size):.{8 if abs(size) >= 5e-9 else 15}f}".rstrip("0")
         reason = f"a target of {text} {symbol} is less than {least} of {step:g}. The smallest is {step:g}"
         return self._reject_target(symbol, size, text, reason)
 

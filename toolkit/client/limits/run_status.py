@@ -10,7 +10,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -60,7 +60,11 @@ class RunStatus(msgspec.Struct, kw_only=True):
     equity : float
         Equity of the account, USDC.
     pnl : float
+        What it has earned since its first start: its fills, its positions at mark and its funding, USDC.
+    account_pnl : float
         Change of the account's equity since its first start, without transfers, USDC.
+    shared : bool
+        Whether other orders have traded, or held a position, in its products since then.
     event : str
         What happened last, in words.
     event_time : int
@@ -90,6 +94,8 @@ class RunStatus(msgspec.Struct, kw_only=True):
     positions: dict[str, str]
     equity: float | None
     pnl: float | None
+    account_pnl: float | None
+    shared: bool
     event: str
     event_time: int
     agent_until: int
@@ -161,7 +167,7 @@ class RunFiles:
         """Return whether a program holds the run's lock."""
         if not self.lock.exists():
             return False
-        if (held := hold(self.lock)) is not None:
+        if (held := hold(self.lock, wait=0.0)) is not None:
             held.close()
         return held is None
 
@@ -257,6 +263,18 @@ def running_files(environment: str, account: str) -> list[RunFiles]:
     return [files for files in every if files.is_running()]
 
 
+def files_in(folder: Path) -> list[RunFiles]:
+    """Return the files of the runs with a name that have told something, by path.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an account, or above.
+    """
+    paths = sorted(folder.rglob("*.status.json"))
+    return [RunFiles(path.with_name(path.name.replace(".status.json", ".jsonl"))) for path in paths]
+
+
 def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
     """Yield the files of every run with a name that this machine knows, by path.
 
@@ -265,20 +283,21 @@ def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
     ended : bool, optional
         True yields those on venues that ended with their process, too (default: False).
     """
-    for path in sorted((data_directory() / "runs").rglob("*.status.json")):
-        files = RunFiles(path.with_name(path.name.replace(".status.json", ".jsonl")))
+    for files in files_in(data_directory() / "runs"):
         # What ran on a venue in a process is gone with it.
-        if ended or not path.parts[-3].startswith(IN_PROCESS) or files.is_running():
+        if ended or not files.status.parts[-3].startswith(IN_PROCESS) or files.is_running():
             yield files
 
 
-def files_of(name: str) -> RunFiles:
+def files_of(name: str, among: Iterable[RunFiles] | None = None) -> RunFiles:
     """Return the files of the run of a name.
 
     Parameters
     ----------
     name : str
         Name of the run, or "ENVIRONMENT/ACCOUNT/NAME" where several have it. Each of the two may be left out.
+    among : iterable of RunFiles, optional
+        Runs that may be meant (default: all of this machine).
 
     Raises
     ------
@@ -286,7 +305,8 @@ def files_of(name: str) -> RunFiles:
         If there is none of this name, or several.
     """
     *place, last = name.split("/")
-    known = [(files, status) for files in all_files() if (status := files.read()) is not None]
+    among = all_files() if among is None else among
+    known = [(files, status) for files in among if (status := files.read()) is not None]
     found = [files for files, status in known if files.name == last
              and {each.lower() for each in place} <= {status.environment.lower(), status.account.lower()}]  # fmt: skip
     if len(found) == 1:

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from ...sides import BUYS
 
 NAN = math.nan
-ASKED = ("cancelled by its owner", "one cancels the other", "its main order", "the position it would reduce",
-         "reduce-only")  # fmt: skip
-"""Beginnings of the reasons of cancels that the strategy, or an order of its own, has caused."""
 
 
 def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) -> dict[str, Any]:
@@ -38,7 +35,7 @@ def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, mar
 
         - orders: how many there were, those that were rejected before they were sent included
         - rejected, cancelled: how many of them. A cancelled order may have been filled in part
-        - cut: how many of the cancelled ones were filled in part, without the strategy's own cancel
+        - cut: how many of the cancelled ones the venue ended when they were filled in part: the CUT events of others
         - untriggered: how many wait for their trigger at the end
         - retried: exits that found nothing, or too little, at their trigger, and were tried again (in backtests)
         - passed: how often the price had passed the trigger of an exit before it stood
@@ -54,14 +51,13 @@ def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, mar
     filled, waits = orders["filled"] > 0, orders["trigger_price"].notna()
     market = (orders["type"] == "MARKET") & ~waits & (status != "REJECTED")
     refused, noted = int((status == "REJECTED").sum()), int((events["kind"] == "REJECTED").sum())
-    # A venue that gives no reason does not say who has cancelled a limit order.
-    asked = orders["reason"].str.startswith(ASKED) | ((orders["reason"] == "") & ~market)
+    nothing = int((market & ended & ~filled).sum())
     paid = shortfall(orders, fills, marks)
     counts = (
         len(orders) + max(noted - refused, 0), max(refused, noted), int(ended.sum()),
-        int((ended & filled & ~asked).sum()), int((status == "ORDER_STATUS_UNTRIGGERED").sum()),
+        max(int((events["kind"] == "CUT").sum()) - nothing, 0), int((status == "ORDER_STATUS_UNTRIGGERED").sum()),
         int((events["kind"] == "UNTRIGGERED").sum()), int((events["kind"] == "PASSED").sum()),
-        int(market.sum()), int((market & ended & ~filled).sum()),
+        int(market.sum()), nothing,
     )  # fmt: skip
     return dict(
         zip(NAMES, (*counts, unprotected(orders, fills, marks), sum(paid.values()), *paid.values()), strict=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Number of the format of a run's journal."""
-SCHEMA = "19d10a762f1d7d4a"
+SCHEMA = "9c34b0f15b392b73"
 """Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and start a new run")
 Sample = tuple[float, float, dict[str, int], dict[str, float]]
@@ -60,6 +60,10 @@ class OwnFill(msgspec.Struct, frozen=True):
         Filled quantity, steps.
     order : int
         The venue's id of its order, 0 for a forced fill, and in lines of before it was kept (default: 0).
+    price : float
+        Price, USDC (default: 0).
+    fee : float
+        Fee, USDC (default: 0).
     """
 
     id: str
@@ -68,6 +72,13 @@ class OwnFill(msgspec.Struct, frozen=True):
     side: str
     steps: int
     order: int = 0
+    price: float = 0.0
+    fee: float = 0.0
+
+    @property
+    def signed(self) -> int:
+        """Steps, negative for a sale."""
+        return self.steps if self.side.startswith("BUY") else -self.steps
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -221,6 +232,8 @@ class RunJournal:
         When orders were sent, Unix ms.
     samples : list of tuple
         (Unix ms, *Sample) of its earlier starts.
+    last_ms : int
+        Time of the last line of earlier starts, Unix ms, 0 at the first.
     sent : set of int
         Client ids of all orders that this copy of the run has sent, or was about to send.
     """
@@ -242,8 +255,10 @@ class RunJournal:
         self._open_fill = ""
         self.sent: set[int] = set()
         self._file = LineFile(run.journal, _KIND, run.identity)
-        for line in self._file.lines:
-            self._fold(msgspec.convert(line, Line, strict=False))
+        self.last_ms = 0
+        for raw in self._file.lines:
+            self._fold(line := msgspec.convert(raw, Line, strict=False))
+            self.last_ms = line.time
         # Immediately: a watcher must not cancel the orders of a run that is only starting.
         self.renew()
         self.fills.pop(self._open_fill, None)  # the strategy received it, but did nothing before the crash

@@ -88,7 +88,7 @@ def results_of(
             "dry_run": state.dry_run,
             **({"position_mode": "HEDGE"} if any(book.hedge for book in state.books.values()) else {}),
             **({"at_start": state.at_start} if state.at_start else {}),
-            **({"others": True} if state.others_traded else {}),
+            **({"others": True} if state.shared else {}),
             **({} if state.journal is None else {"account_equity": [state.account_equity, state.equity]}),
         },
         recipe=recipe,

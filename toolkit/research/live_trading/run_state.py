@@ -151,6 +151,8 @@ class RunState:
         Deposits less withdrawals since the start, USDC.
     fees : float
         Fees of the fills of the run, USDC.
+    shared : bool
+        Whether other orders than the run's have traded, or held a position, in its products.
     taken_up : dict of str to int
         Positions of a continued run as its journal has them, by symbol, steps.
     moved : dict of str to int
@@ -218,7 +220,7 @@ class RunState:
         self._outside = NAN
         """Balance less what fills and funding explain: a change of it may be a transfer."""
         self._unmoved = NAN
-        """The same at the first look, less the transfers until then. `_flows` are all transfers that were read."""
+        """The same when all until then was read, less the transfers. `_flows` are all transfers that were read."""
         self._flows = self._assigned = self._unrealized = self._notional = 0.0
         self.taken_up: dict[str, int] = {}
         self.placed: list[OrderHandle] = []
@@ -233,7 +235,6 @@ class RunState:
         self.account_equity = NAN
         """Equity of the account when this start began, beside that of a run with a name."""
         self.at_start: dict[str, tuple[float, float]] = {}
-        self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.is_told_to_end: Callable[[], bool] = lambda: False
         self.say: Callable[[int, str, str, str], object] = lambda *_: None
@@ -242,6 +243,8 @@ class RunState:
         self.taken: dict[str, Fill] = {}
         self.paid: list[FundingFee] = []
         self.fees = 0.0
+        self.shared = False
+        self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
         """Product → candle that one list leaves out and the other has, in words."""
         self._seen: dict[str, dict[str, int]] = {}
@@ -282,15 +285,6 @@ class RunState:
                 self._notice(row.client_order_id, row.order_id)
         insist(self.read_wallet)
         self.first_equity = self.account_equity = self.equity
-        if self.journal is not None and self.journal.fills:
-            insist(partial(self._read_own, self.journal))
-
-    def _read_own(self, journal: RunJournal) -> None:
-        """Read what the fills before this start have brought a run with a name. Payments are read again with others."""
-        begun, self.own = utc(self.first_ms), OwnLedger()
-        for row in rows_of(whole(self.session.fills(start=begun, progress=False))):
-            if (kept := journal.fills.get(str(row.id))) is not None:
-                self._take_own(row, kept.side, kept.steps)
 
     def _take_up(self, journal: RunJournal) -> None:
         """Replace the account's book by the run's own."""
@@ -305,6 +299,7 @@ class RunState:
         for symbol in self.symbols:
             book.begin(symbol, own=(0, 0))
         for fill in journal.fills.values():
+            self._take_own(fill)
             book.fill(fill.id, fill.order, fill.symbol, fill.side, fill.steps, "own")
         self.taken_up = {symbol: own.net for symbol, own in book.own.items()}
         self.samples = list(journal.samples)
@@ -343,8 +338,6 @@ class RunState:
         placed.order_id, placed.state, placed.filled = order_id, state, filled
         if state == "CANCELED":
             self.new_cancels.append(placed)
-            if placed.order.is_market and placed.order.reduce_only is None:  # an exit may be sized by its position
-                self.note("CUT", str(placed.order.symbol), f"{placed.order.describe()}, filled {filled:g}")
         if order_id:
             order = placed.order
             symbol = str(order.symbol)
@@ -384,8 +377,12 @@ class RunState:
     @property
     def own_equity(self) -> float:
         """Equity as it would be if the run with a name had its account to itself: since its first start."""
-        cash = self.first_equity + self.own.cash + self.own.value()
-        return cash + self.own.unrealized(self.prices | self._marks)
+        return self.first_equity + self.own_pnl
+
+    @property
+    def own_pnl(self) -> float:
+        """What the run itself has earned since its first start: its fills, its positions at mark, its funding, USDC."""
+        return self.own.cash + self.own.value() + self.own.unrealized(self.prices | self._marks)
 
     def equity_of_day(self) -> float:
         """Return `earned` as this day (UTC) began: the last one known of the day before, or of the start."""
@@ -519,8 +516,23 @@ class RunState:
                 self.note("ADOPT", symbol, text)
         elif taken:
             apart = "; ".join([*taken.values(), *filter(None, [apart])])
+        self._tell_netted()
         self.pause(apart)
         return ""
+
+    def _tell_netted(self) -> None:
+        """Note where the account holds less than the run, as others hold the other side and positions net."""
+        book = self.witnesses.book
+        for symbol, own in book.own.items() if self.journal is not None else ():
+            others = book.account[symbol].net - own.net
+            netted = own.net * others < 0 and not own.hedge
+            if netted and symbol not in self._netted:
+                unit = float(self.products[symbol].step_size)
+                said = f"the run holds {own.net * unit:g}, others on the account {others * unit:g}: they net"
+                self.note(
+                    "NET", symbol, f"{said}, and margin and liquidation are those of {(own.net + others) * unit:g}"
+                )
+            self._netted = self._netted | {symbol} if netted else self._netted - {symbol}
 
     def pause(self, apart: str) -> None:
         """Open nothing while the venue contradicts itself, and say so when that begins and ends.
@@ -548,6 +560,7 @@ class RunState:
         book = self.witnesses.book
         for symbol in self.symbols:
             book.begin(symbol, account=held.get(symbol, (0, 0)))
+            self.shared |= book.account[symbol].net != book.own[symbol].net
         if self._read_from_ms == self.started_ms:
             return
         # What its owner closed while it was down, or before, is in these positions.
@@ -605,10 +618,23 @@ class RunState:
             # A deposit that came between the two queries must not look like a loss.
             outside = self._read_balance() + self._assigned - self._traded
         self._outside = outside
-        if self._unmoved != self._unmoved:
-            self._unmoved = outside - self._flows
-        self.witnesses.unexplained = outside - self._unmoved - self._flows
+        if self.based:
+            self.witnesses.unexplained = outside - self._unmoved - self._flows
         self.witnesses.set_equity(self.equity, self.balance, self._assigned, self._unrealized, self._notional)
+
+    @property
+    def based(self) -> bool:
+        """Whether it is known with which balance the fills and payments that were read add up."""
+        return self._unmoved == self._unmoved
+
+    def base_wallet(self) -> None:
+        """Begin to explain the balance, once all that came before this start, or meanwhile, was read."""
+        known = NAN
+        while known != self._traded:  # a fill between the queries may be in the balance or not
+            known = self._traded
+            self.read_wallet()
+            self._unmoved = self._outside - self._flows
+            self.read_orders()
 
     def _read_balance(self) -> float:
         for row in self._rows(WALLET_BALANCES, include_zero=True)[:1]:
@@ -696,7 +722,7 @@ class RunState:
             if row.symbol in self.books:
                 self._take_fill(row, str(row.symbol), str(row.side))
             else:
-                self.others_traded = True
+                self.shared = True
             self._traded += float(row.realized_pnl) - float(row.fee)
 
     def _take_fill(self, row: Any, symbol: str, side: str) -> None:
@@ -704,20 +730,25 @@ class RunState:
         if self.books[symbol].hedge is None:
             self.read_mode()
         if own := self._book_fill(row, symbol, side):
-            taken = OwnFill(str(row.id), unix_ms(row.time), symbol, side, own, int(row.order_id))
+            taken = self._own_fill(row, side, own)
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
-            self._take_own(row, side, own)
+            self._take_own(taken)
             self.fees += float(row.fee)
         else:
-            self.others_traded = True
+            self.shared = True
 
-    def _take_own(self, row: Any, side: str, steps: int) -> None:
-        """Take what a fill has brought the run: of a forced one its part."""
-        symbol, quantity = str(row.symbol), steps * float(self.products[str(row.symbol)].step_size)
-        fee = float(row.fee) * quantity / float(row.quantity)
-        made = Traded(unix_ms(row.time), symbol, side, quantity, float(row.price), fee)
-        self.own.take(str(row.id), made, bool(self.books[symbol].hedge))
+    def _take_own(self, fill: OwnFill) -> None:
+        """Take what a fill has brought the run."""
+        quantity = fill.steps * float(self.products[fill.symbol].step_size)
+        made = Traded(fill.time, fill.symbol, fill.side, quantity, fill.price, fill.fee)
+        self.own.take(fill.id, made, bool(self.books[fill.symbol].hedge))
+
+    def _own_fill(self, row: Any, side: str, steps: int) -> OwnFill:
+        """Return so many steps of a listed fill, which are the run's."""
+        price, fee = float(row.price), float(row.fee) * steps / (self._steps(row.symbol, row.quantity) or 1)
+        symbol, order = str(row.symbol), int(row.order_id)
+        return OwnFill(str(row.id), unix_ms(row.time), symbol, side, steps, order, price, fee)
 
     def own_fee(self, row: Any) -> FundingFee:
         """Return a row of info.funding_payments() with the part of it that is the run's.
@@ -739,6 +770,7 @@ class RunState:
         """Take a listed fill, and return how much of it is the run's, in steps."""
         book, id, steps = self.witnesses.book, str(row.id), self._steps(symbol, row.quantity)
         part = self._part(_id_or_zero(row.client_order_id), int(row.order_id))
+        self.shared |= part != "own"
         self._notice(_id_or_zero(row.client_order_id), int(row.order_id))
         if str(row.type) not in FORCED:
             book.fill(id, int(row.order_id), symbol, side, steps, part)
@@ -762,7 +794,7 @@ class RunState:
                 self.own.retract(id, any(book.hedge for book in self.books.values()))
                 self.note("RETRACTED", "", f"fill {id} is listed no longer, or with another quantity")
                 if row is not None and (steps := self._book_fill(row, str(row.symbol), str(row.side))):
-                    self._take_own(row, str(row.side), steps)
+                    self._take_own(self._own_fill(row, str(row.side), steps))
 
     def _notice(self, client_id: int | float | None, order_id: int) -> None:
         """Pause the run if an order has its name that it did not send: two copies would trade twice the size."""
@@ -823,7 +855,8 @@ class RunState:
                 yield row
 
     def read_funding(self) -> Iterator[FundingFee]:
-        """Yield the funding payments that were not read before."""
+        """Yield the funding payments that were not read before, and that no earlier start of the run was told."""
+        told_ms = 0 if self.journal is None else self.journal.last_ms
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
@@ -831,7 +864,8 @@ class RunState:
                 self.own.pay(paid.payment)
                 if self.journal is None or paid.position:
                     self.paid.append(paid)
-                    yield paid
+                    if paid.time > told_ms:
+                        yield paid
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""

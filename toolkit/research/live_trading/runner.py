@@ -547,7 +547,9 @@ class Runner:
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
         while self.state.new_cancels:
-            self.strategy.on_cancel(self.ctx, self.state.new_cancels.popleft())
+            cancelled = self.state.new_cancels.popleft()
+            self.ctx._note_cut(cancelled)
+            self.strategy.on_cancel(self.ctx, cancelled)
         self.ctx._follow_fills()
         self.ctx._keep()
 
@@ -576,6 +578,8 @@ class Runner:
                 for payment in state.read_funding():
                     self.strategy.on_funding(self.ctx, payment)
                 self._funding_due_ms = state.next_funding()
+            if not state.based:
+                state.base_wallet()
             # With a clock that is advanced by hand nothing can come late.
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
             self._watch_agent()
@@ -757,7 +761,8 @@ class Runner:
             frame.attrs["coverage"] = known = coverage()
             missed[symbol] = unproven(known, pd.DatetimeIndex(frame.index).as_unit("ms").asi8, self.interval_ms)
         again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
-        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        again |= {"interval": pd.Timedelta(self.interval_ms, unit="ms")}
+        again["products"] = {symbol: state.products[symbol] for symbol in self.symbols}
         # It is made again as a backtest, which an audit knows as another kind of run.
         host = None if self._venue is None else self._venue.host
         genesis = None if host is None or host.player is not None else host.genesis
@@ -783,6 +788,7 @@ class Runner:
     def _close_position(self, symbol: str) -> None:
         # A run with a name closes what it holds by its own fills. The account may hold more.
         if self.state.journal is not None:
+            self.state.read_orders()  # one may have been filled since the last poll
             self.state.trading = True
             self.ctx.close_position(symbol)
             self.state.trading = False

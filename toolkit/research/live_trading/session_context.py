@@ -388,7 +388,7 @@ class SessionContext(Context):
         symbol = str(placed.order.symbol)
         order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
         cancel = partial(self._session.cancel, order_id, symbol=symbol, cl_ord_id=client_id)
-        self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
+        placed.asked |= self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
         if not placed.cl_ord_id:

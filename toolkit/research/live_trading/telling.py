@@ -75,7 +75,7 @@ class Telling:
         sizes = {name: book.net * state.products[name].step_size for name, book in state.books.items() if book.net}
         event_ms, *words = state.notes[-1] if state.notes else (0, "")
         equity = state.equity if state.equity == state.equity else None
-        made = state.earned - state.first_equity
+        own = state.own_pnl
         status = RunStatus(
             name=self._files.name,
             strategy=self._strategy,
@@ -89,7 +89,9 @@ class Telling:
             told=now_ms(),
             positions={name: plain_text(size) for name, size in sizes.items()},
             equity=equity,
-            pnl=made if made == made else None,
+            pnl=own if own == own else None,
+            account_pnl=None if equity is None else equity - state.deposited - state.first_equity,
+            shared=state.shared,
             event=" ".join(filter(None, words)),
             event_time=event_ms,
             agent_until=self._agent_until,

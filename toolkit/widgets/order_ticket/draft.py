@@ -145,6 +145,11 @@ class Draft:
     last_price: str = ""
     count: str = ""
     duration: str = ""
+    distance: str = ""
+    """Distance of a trailing stop from the best price, in the unit of `distance_as`."""
+    distance_as: str = "ratio"
+    cancels: str = ""
+    """Id of the open order that an order which waits here cancels, "" for none."""
 
     @property
     def market(self) -> bool:
@@ -425,6 +430,7 @@ def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: 
 Options = tuple[tuple[str, str], ...]
 TIFS = ("GTC", "IOC", "FOK", "POST_ONLY")
 TRIGGERS: Options = (("MARK_PRICE", "mark price"), ("LAST_PRICE", "last price"), ("INDEX_PRICE", "index price"))
+DISTANCES: Options = (("ratio", "ratio (0.01 is 1 %)"), ("amount", "USDC"))
 EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("pnl", "PnL in USDC"))
 
 
