@@ -87,6 +87,6 @@ def test_a_limit_on_losses_counts_what_the_run_has_lost_itself() -> None:
             move(next(mids))
 
         result: Any = live(on_bar, session, [BTC], duration="6m", run="b", **given)
-        assert result.events["kind"].tolist()[0] == "LIMIT"
+        assert "LIMIT" in set(result.events["kind"])
         assert 20 < -gain(result) < 35
         assert session.positions().empty, "the account is flat, and has lost only spreads and fees"
