@@ -13,6 +13,7 @@ import pandas as pd
 from msgspec import structs
 
 from ...client.account.account_book import AccountBook, Legs, Part, run_of
+from ...client.account.own_ledger import OwnLedger, Traded
 from ...client.account.witnesses import Witnesses
 from ...client.reads.reading import known, whole
 from ...errors import ActionRejected, BadAnswer, ExchangeError, InputError, OutcomeUnknown, TransportError
@@ -25,10 +26,9 @@ from ...protocol.reads.info.candles import KLINES, KLINES_BEFORE
 from ...protocol.reads.info.orders import ORDER_STATES, OrderState
 from ...protocol.reads.info.positions import POSITIONS
 from ...returns import CAPITAL_FLOWS
-from ...sides import Leg
+from ...sides import Leg, sign_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
-from .own_ledger import OwnLedger, Traded
 from .run_journal import OwnFill, RunJournal
 
 if TYPE_CHECKING:
@@ -729,8 +729,7 @@ class RunState:
         # The mode is only visible once there was an order. In hedge mode a fill changes one leg, not the net size.
         if self.books[symbol].hedge is None:
             self.read_mode()
-        if own := self._book_fill(row, symbol, side):
-            taken = self._own_fill(row, side, own)
+        if taken := self._book_fill(row, symbol, side):
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
             self._take_own(taken)
@@ -739,16 +738,10 @@ class RunState:
             self.shared = True
 
     def _take_own(self, fill: OwnFill) -> None:
-        """Take what a fill has brought the run."""
+        """Take a fill of the run into its ledger."""
         quantity = fill.steps * float(self.products[fill.symbol].step_size)
         made = Traded(fill.time, fill.symbol, fill.side, quantity, fill.price, fill.fee)
         self.own.take(fill.id, made, bool(self.books[fill.symbol].hedge))
-
-    def _own_fill(self, row: Any, side: str, steps: int) -> OwnFill:
-        """Return so many steps of a listed fill, which are the run's."""
-        price, fee = float(row.price), float(row.fee) * steps / (self._steps(row.symbol, row.quantity) or 1)
-        symbol, order = str(row.symbol), int(row.order_id)
-        return OwnFill(str(row.id), unix_ms(row.time), symbol, side, steps, order, price, fee)
 
     def own_fee(self, row: Any) -> FundingFee:
         """Return a row of info.funding_payments() with the part of it that is the run's.
@@ -766,20 +759,24 @@ class RunState:
         share = self.own.share(paid.time, paid.symbol, paid.position, leg)
         return structs.replace(paid, position=paid.position * share, payment=paid.payment * share)
 
-    def _book_fill(self, row: Any, symbol: str, side: str) -> int:
-        """Take a listed fill, and return how much of it is the run's, in steps."""
+    def _book_fill(self, row: Any, symbol: str, side: str) -> OwnFill | None:
+        """Take a listed fill, and return what of it is the run's, None for nothing."""
         book, id, steps = self.witnesses.book, str(row.id), self._steps(symbol, row.quantity)
         part = self._part(_id_or_zero(row.client_order_id), int(row.order_id))
-        self.shared |= part != "own"
         self._notice(_id_or_zero(row.client_order_id), int(row.order_id))
+        self.shared |= part != "own"
         if str(row.type) not in FORCED:
+            own = steps if part == "own" else 0
             book.fill(id, int(row.order_id), symbol, side, steps, part)
-            return steps if part == "own" else 0
-        # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
-        held = self.books[symbol].longs if side.startswith("SELL") else self.books[symbol].shorts
-        own = steps if part == "own" else min(steps, held)
-        book.fill(id, 0, symbol, side, own, "own", of_others=steps - own)
-        return own
+        else:
+            # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
+            held = self.books[symbol].longs if sign_of(side) < 0 else self.books[symbol].shorts
+            own = steps if part == "own" else min(steps, held)
+            book.fill(id, 0, symbol, side, own, "own", of_others=steps - own)
+        fee = float(row.fee) * own / (steps or 1)
+        return (
+            OwnFill(id, unix_ms(row.time), symbol, side, own, int(row.order_id), float(row.price), fee) if own else None
+        )
 
     def _list_again(self) -> None:
         """Read all fills again, and take back those that the venue lists no longer, or with another quantity."""
@@ -793,8 +790,8 @@ class RunState:
                 self.taken.pop(id, None)
                 self.own.retract(id, any(book.hedge for book in self.books.values()))
                 self.note("RETRACTED", "", f"fill {id} is listed no longer, or with another quantity")
-                if row is not None and (steps := self._book_fill(row, str(row.symbol), str(row.side))):
-                    self._take_own(self._own_fill(row, str(row.side), steps))
+                if row is not None and (fill := self._book_fill(row, str(row.symbol), str(row.side))):
+                    self._take_own(fill)
 
     def _notice(self, client_id: int | float | None, order_id: int) -> None:
         """Pause the run if an order has its name that it did not send: two copies would trade twice the size."""

@@ -1,4 +1,4 @@
-"""The money of a run with a name: what its fills and its share of funding have made, beside others on its account."""
+"""The money of a run that shares its account: the sum of its own fills and of its share of funding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OwnLedger:
     Attributes
     ----------
     cash : float
-        What fills, fees and funding have brought, USDC, without the value of what is held.
+        Sum of fills, fees and funding, USDC, without the value of the position.
     entries : dict of (str, str) to (float, float)
         Signed size in base units, and its value at entry in USDC, by product and leg. In one-way mode the leg is "".
     """
