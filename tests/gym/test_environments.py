@@ -223,12 +223,15 @@ def test_a_session_is_traded_by_signed_orders_within_its_account() -> None:
         assert session.positions().empty
 
 
-def test_an_account_in_hedge_mode_is_refused() -> None:
+@pytest.mark.parametrize("flat", [False, True])
+def test_an_account_in_hedge_mode_is_refused(flat: bool) -> None:
     with toolkit.connect(clock="manual", seed=11) as session:
         assert session.venue is not None
         session.venue.advance("1m")
         session.venue.control.set_position_mode(str(session.account), "HEDGE")
         session.buy("BTCUSDC", "0.02")
+        if flat:
+            session.close_position("BTCUSDC")
         with pytest.raises(InputError, match=r"hedge mode\. Use an account in one-way mode"):
             TradingEnv(session=session, max_position="0.05").reset()
 

@@ -119,6 +119,7 @@ class SessionDesk:
 
     def __init__(self, session: Session, symbol: str, depth: int) -> None:
         self._session, self.product = session, session.product(symbol)
+        self._require_one_way(bool(session._driver.run(session._checks.hedged(None))))
         self._book = session.stream.order_book(symbol, depth)
         self._wallet, self._positions = session.stream.account(), session.stream.positions()
         for live in (self._book, self._wallet, self._positions):
@@ -150,11 +151,14 @@ class SessionDesk:
             For an account in hedge mode.
         """
         held = [row for row in self._positions.rows() if row["symbol"] == self.product.symbol]
-        if any(row["position_mode"] == "HEDGE" for row in held):
-            text = "an action is one net position, and this account is in hedge mode. Use an account in one-way mode"
-            raise InputError(text, field="session", rule="one-way", value="HEDGE")
+        self._require_one_way(any(row["position_mode"] == "HEDGE" for row in held))
         net = sum(float(row["long_size"]) - float(row["short_size"]) for row in held)
         return Standing(float(self._wallet.value["equity"]), round(net / float(self.product.step_size)))
+
+    def _require_one_way(self, hedged: bool) -> None:
+        if hedged:
+            text = "an action is one net position, and this account is in hedge mode. Use an account in one-way mode"
+            raise InputError(text, field="session", rule="one-way", value="HEDGE")
 
     def trade(self, order: Order) -> str:
         """Place an order. Return why it was refused, or that its outcome is unknown, "" if it was accepted.

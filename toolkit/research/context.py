@@ -176,7 +176,7 @@ class Context(ABC):
     ) -> OrderHandle | None:
         """Adjust a position to a signed size with one order.
 
-        In hedge mode the position is the long less the short. The other leg is closed first, with an order of its own,
+        In hedge mode the position is the long less the short. The other leg is closed first, with a separate order,
         before anything is opened. Then the last order is returned.
 
         A target is rounded to the nearest step. One that rounds to nothing is rejected, like an order below one step.

@@ -140,7 +140,7 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
         return f"the tool failed ({type(error).__name__}). The operator's log says why", True
 
 
-def _units_of(result: Any) -> dict[str, str]:
+def _units_of(result: object) -> dict[str, str]:
     """Return the units of the figures of an answer by name."""
     if isinstance(result, list):
         return _units_of(result[0]) if result else {}

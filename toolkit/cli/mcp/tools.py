@@ -447,7 +447,7 @@ class Tools:
         return (1 << 51) + int.from_bytes(digest[:8]) % (1 << 51)
 
     def _outcome(self, found: Receipt, symbol: object = None, **more: object) -> dict[str, Any]:
-        """Return what became of an order."""
+        """Return the state of an order as an answer."""
         if symbol is None and found.symbol is not None:
             symbol = self._session.product(found.symbol).symbol
         names = ("order_id", "status", "filled", "average_price", "reason")

@@ -175,7 +175,7 @@ def by_all_orders(
     shown : mapping of int to (Decimal, Decimal)
         Long and short that the positions show now, base units, by the product's code.
     hedge : bool or None
-        Whether the account is in hedge mode, which its fills may tell as well. None: both legs of each product count.
+        Whether the account is in hedge mode, which its fills may show as well. None: both legs of each product count.
     """
     query = {"account": owner, "page_size": "500"} | ({} if code is None else {"symbol": str(code)})
     orders, left_out = yield from read_in_part(ORDER_STATES, retry, **query)

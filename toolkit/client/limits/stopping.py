@@ -152,7 +152,8 @@ class LimitFlows(SessionPart):
 
         Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
         holds in every session of the same agent and ledger, and after a restart. It ends the orders of each vault that
-        the account has traded for, too. What was placed as a builder is LEFT: only its trader can cancel it.
+        the account has traded for, too. Orders that were placed as a builder are LEFT: only their trader can cancel
+        them.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from ..analysis import results as tables
 from ..analysis.recipes import Recipe
 from ..analysis.results import Results, frame, records_frame
 from ..market_data import time_index
-from .run_state import NAN, RunState, funding_fee, insist, rows_of, utc
+from .run_state import NAN, RunState, insist, rows_of, utc
 
 T = TypeVar("T")
 
@@ -55,9 +55,12 @@ def results_of(
 
     def funding() -> pd.DataFrame:
         paid = state.own_rows("funding_payments", info.funding_payments(start=begun))
-        return _funding_table(map(funding_fee, rows_of(paid)))
+        fees = (state.own_fee(row) for row in rows_of(paid) if row.symbol in state.books)
+        return _funding_table(fee for fee in fees if fee.position or state.journal is None)
 
     def transfers() -> pd.DataFrame:
+        if state.journal is not None:
+            return frame([], tables.TRANSFERS)  # its equity is what it has earned, whatever was deposited
         entries = state.own_rows("ledger", info.ledger(start=begun))
         seen = pd.to_datetime(entries["id"].astype(str).map(state.moved), unit="ms", utc=True)
         moved = entries.assign(symbol=entries["symbol"].fillna(""), time=seen.fillna(entries["time"]))
@@ -85,7 +88,8 @@ def results_of(
             "dry_run": state.dry_run,
             **({"position_mode": "HEDGE"} if any(book.hedge for book in state.books.values()) else {}),
             **({"at_start": state.at_start} if state.at_start else {}),
-            **({"others": True} if state.others_traded else {}),
+            **({"others": True} if state.shared else {}),
+            **({} if state.journal is None else {"account_equity": [state.account_equity, state.equity]}),
         },
         recipe=recipe,
     )

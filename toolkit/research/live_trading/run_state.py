@@ -10,8 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pandas as pd
+from msgspec import structs
 
 from ...client.account.account_book import AccountBook, Legs, Part, run_of
+from ...client.account.own_ledger import OwnLedger, Traded
 from ...client.account.witnesses import Witnesses
 from ...client.reads.reading import known, whole
 from ...errors import ActionRejected, BadAnswer, ExchangeError, InputError, OutcomeUnknown, TransportError
@@ -24,6 +26,7 @@ from ...protocol.reads.info.candles import KLINES, KLINES_BEFORE
 from ...protocol.reads.info.orders import ORDER_STATES, OrderState
 from ...protocol.reads.info.positions import POSITIONS
 from ...returns import CAPITAL_FLOWS
+from ...sides import Leg, sign_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..analysis import results as tables
 from .run_journal import OwnFill, RunJournal
@@ -227,8 +230,11 @@ class RunState:
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
+        self._marks: dict[str, float] = {}
+        self.own = OwnLedger()
+        self.account_equity = NAN
+        """Equity of the account when this start began, beside that of a run with a name."""
         self.at_start: dict[str, tuple[float, float]] = {}
-        self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.is_told_to_end: Callable[[], bool] = lambda: False
         self.say: Callable[[int, str, str, str], object] = lambda *_: None
@@ -238,9 +244,6 @@ class RunState:
         self.paid: list[FundingFee] = []
         self.fees = 0.0
         self.shared = False
-        self._own_fills: dict[str, OwnFill] = {}
-        self._own_cash = 0.0
-        """What the run's fills and its part of the funding have paid and cost since its first start, USDC."""
         self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
         """Product → candle that one list leaves out and the other has, in words."""
@@ -281,7 +284,7 @@ class RunState:
             for row in insist(lambda: rows_of(self.session.orders(open=True, progress=False))):
                 self._notice(row.client_order_id, row.order_id)
         insist(self.read_wallet)
-        self.first_equity = self.equity
+        self.first_equity = self.account_equity = self.equity
 
     def _take_up(self, journal: RunJournal) -> None:
         """Replace the account's book by the run's own."""
@@ -296,7 +299,7 @@ class RunState:
         for symbol in self.symbols:
             book.begin(symbol, own=(0, 0))
         for fill in journal.fills.values():
-            self._count_own(fill)
+            self._take_own(fill)
             book.fill(fill.id, fill.order, fill.symbol, fill.side, fill.steps, "own")
         self.taken_up = {symbol: own.net for symbol, own in book.own.items()}
         self.samples = list(journal.samples)
@@ -306,6 +309,8 @@ class RunState:
         # At a first start those of its first millisecond came before it, too.
         self._seen["fills"] = counted if journal.begun else self._seen["fills"] | counted
         self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
+        if journal.begun:  # payments of the position that it held while it was down are its own, too
+            self._seen["funding_payments"] = {}
         # Orders of the last minute before a crash count for the limit on orders, too.
         self.sent_ms.extend(journal.sent_ms[-1_000:])
         self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
@@ -366,33 +371,18 @@ class RunState:
 
     @property
     def earned(self) -> float:
-        """Equity less what was deposited since the start."""
-        return self.equity - self.deposited
+        """Equity less what was deposited since the start. That of a run with a name is its own."""
+        return self.equity - self.deposited if self.journal is None else self.own_equity
+
+    @property
+    def own_equity(self) -> float:
+        """Equity as it would be if the run with a name had its account to itself: since its first start."""
+        return self.first_equity + self.own_pnl
 
     @property
     def own_pnl(self) -> float:
         """What the run itself has earned since its first start: its fills, its positions at mark, its funding, USDC."""
-        held = (
-            (name, book.net * float(self.products[name].step_size)) for name, book in self.books.items() if book.net
-        )
-        return self._own_cash + sum(size * self._marks.get(name, self.prices.get(name, NAN)) for name, size in held)
-
-    def _count_own(self, fill: OwnFill) -> None:
-        self._own_fills[fill.id] = fill
-        self._own_cash += self._cash_of(fill)
-
-    def _cash_of(self, fill: OwnFill) -> float:
-        return -fill.signed * float(self.products[fill.symbol].step_size) * fill.price - fill.fee
-
-    def _own_part(self, paid: FundingFee) -> float:
-        """Return how much of a funding payment is for the position that the run held then, USDC."""
-        own = (fill.signed for fill in self._own_fills.values()
-               if fill.symbol == paid.symbol and fill.time <= paid.time)  # fmt: skip
-        return (
-            paid.payment * sum(own) * float(self.products[paid.symbol].step_size) / paid.position
-            if paid.position
-            else 0.0
-        )
+        return self.own.cash + self.own.value() + self.own.unrealized(self.prices | self._marks)
 
     def equity_of_day(self) -> float:
         """Return `earned` as this day (UTC) began: the last one known of the day before, or of the start."""
@@ -445,17 +435,20 @@ class RunState:
         self.moved = {key: known or time_ms for key, known in self.moved.items()}
         held = {symbol: book.net for symbol, book in self.books.items()}
         # The equity holds margins of isolated positions, and values what is held at the mark price.
-        values = self.equity, self.balance + self._assigned, held, self.prices | self._marks
+        marks = self.prices | self._marks
+        values = self.equity, self.balance + self._assigned, held, marks
+        if self.journal is not None:
+            values = self.own_equity, self.own_equity - self.own.unrealized(marks), held, marks
         if self.journal is not None and self.equity == self.equity and time_ms >= self._kept_ms + SAMPLE_MS:
-            self._keep_sample(time_ms, self.journal)
+            self._keep_sample(time_ms, self.journal, values[:2])
         self.samples.append((time_ms, *values))
 
-    def _keep_sample(self, time_ms: int, journal: RunJournal) -> None:
+    def _keep_sample(self, time_ms: int, journal: RunJournal, values: tuple[float, float]) -> None:
         held = {symbol: book.net for symbol, book in self.books.items()}
         prices = {symbol: price for symbol, price in self.prices.items() if price == price}
         self._kept_ms = time_ms
         try:
-            journal.append(time_ms, sample=(self.equity, self.balance, held, prices))
+            journal.append(time_ms, sample=(*values, held, prices))
         except OSError as error:  # a curve with a gap is no reason to end
             self.note("PROBLEM", "", f"a point of the equity curve is not kept: {error}")
 
@@ -729,37 +722,61 @@ class RunState:
             if row.symbol in self.books:
                 self._take_fill(row, str(row.symbol), str(row.side))
             else:
-                self.others_traded = True
+                self.shared = True
             self._traded += float(row.realized_pnl) - float(row.fee)
 
     def _take_fill(self, row: Any, symbol: str, side: str) -> None:
         # The mode is only visible once there was an order. In hedge mode a fill changes one leg, not the net size.
         if self.books[symbol].hedge is None:
             self.read_mode()
-        if own := self._book_fill(row, symbol, side):
-            price, fee = float(row.price), float(row.fee) * own / (self._steps(symbol, row.quantity) or 1)
-            taken = OwnFill(str(row.id), unix_ms(row.time), symbol, side, own, int(row.order_id), price, fee)
-            self._count_own(taken)
+        if taken := self._book_fill(row, symbol, side):
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
+            self._take_own(taken)
             self.fees += float(row.fee)
         else:
-            self.others_traded = True
+            self.shared = True
 
-    def _book_fill(self, row: Any, symbol: str, side: str) -> int:
-        """Take a listed fill, and return how much of it is the run's, in steps."""
+    def _take_own(self, fill: OwnFill) -> None:
+        """Take a fill of the run into its ledger."""
+        quantity = fill.steps * float(self.products[fill.symbol].step_size)
+        made = Traded(fill.time, fill.symbol, fill.side, quantity, fill.price, fill.fee)
+        self.own.take(fill.id, made, bool(self.books[fill.symbol].hedge))
+
+    def own_fee(self, row: Any) -> FundingFee:
+        """Return a row of info.funding_payments() with the part of it that is the run's.
+
+        Parameters
+        ----------
+        row : object
+            The row.
+        """
+        paid = funding_fee(row, self.prices.get(str(row.symbol), NAN))
+        if self.journal is None:
+            return paid
+        hedge = bool(self.books[paid.symbol].hedge)
+        leg: Leg | None = ("LONG" if paid.position > 0 else "SHORT") if hedge else None
+        share = self.own.share(paid.time, paid.symbol, paid.position, leg)
+        return structs.replace(paid, position=paid.position * share, payment=paid.payment * share)
+
+    def _book_fill(self, row: Any, symbol: str, side: str) -> OwnFill | None:
+        """Take a listed fill, and return what of it is the run's, None for nothing."""
         book, id, steps = self.witnesses.book, str(row.id), self._steps(symbol, row.quantity)
         part = self._part(_id_or_zero(row.client_order_id), int(row.order_id))
-        self.shared |= part != "own"
         self._notice(_id_or_zero(row.client_order_id), int(row.order_id))
+        self.shared |= part != "own"
         if str(row.type) not in FORCED:
+            own = steps if part == "own" else 0
             book.fill(id, int(row.order_id), symbol, side, steps, part)
-            return steps if part == "own" else 0
-        # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
-        held = self.books[symbol].longs if side.startswith("SELL") else self.books[symbol].shorts
-        own = steps if part == "own" else min(steps, held)
-        book.fill(id, 0, symbol, side, own, "own", of_others=steps - own)
-        return own
+        else:
+            # A forced fill has no client id. The part beyond the run's position belonged to others on the account.
+            held = self.books[symbol].longs if sign_of(side) < 0 else self.books[symbol].shorts
+            own = steps if part == "own" else min(steps, held)
+            book.fill(id, 0, symbol, side, own, "own", of_others=steps - own)
+        fee = float(row.fee) * own / (steps or 1)
+        return (
+            OwnFill(id, unix_ms(row.time), symbol, side, own, int(row.order_id), float(row.price), fee) if own else None
+        )
 
     def _list_again(self) -> None:
         """Read all fills again, and take back those that the venue lists no longer, or with another quantity."""
@@ -770,12 +787,11 @@ class RunState:
             row = listed.get(id)
             if row is None or self._steps(row.symbol, row.quantity) != steps:
                 book.retract(id)
-                if (fill := self._own_fills.pop(id, None)) is not None:
-                    self._own_cash -= self._cash_of(fill)
                 self.taken.pop(id, None)
+                self.own.retract(id, any(book.hedge for book in self.books.values()))
                 self.note("RETRACTED", "", f"fill {id} is listed no longer, or with another quantity")
-                if row is not None:
-                    self._book_fill(row, str(row.symbol), str(row.side))
+                if row is not None and (fill := self._book_fill(row, str(row.symbol), str(row.side))):
+                    self._take_own(fill)
 
     def _notice(self, client_id: int | float | None, order_id: int) -> None:
         """Pause the run if an order has its name that it did not send: two copies would trade twice the size."""
@@ -841,10 +857,12 @@ class RunState:
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
-                self.paid.append(paid := funding_fee(row, self.prices.get(str(row.symbol), NAN)))
-                self._own_cash += self._own_part(paid)
-                if paid.time > told_ms:
-                    yield paid
+                paid = self.own_fee(row)
+                self.own.pay(paid.payment)
+                if self.journal is None or paid.position:
+                    self.paid.append(paid)
+                    if paid.time > told_ms:
+                        yield paid
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""

@@ -527,6 +527,8 @@ class SessionContext(Context):
 
     def positions(self) -> pd.DataFrame:
         """Return the open positions, by a query."""
+        if self._state.journal is not None:
+            return self._own_positions()
         table = self._session.positions()
         sign = table["side"].map({"LONG": 1.0, "SHORT": -1.0}).astype("float64")
         columns = {
@@ -538,6 +540,16 @@ class SessionContext(Context):
         }
         shown = pd.DataFrame(columns)
         return shown[shown.index.isin(self.symbols)]
+
+    def _own_positions(self) -> pd.DataFrame:
+        """Return what a run with a name holds, beside others on its account."""
+        rows = []
+        for (symbol, _), (size, value) in self._state.own.entries.items():
+            price = self.price(symbol)
+            if size:
+                rows.append((symbol, size, value / size, price, size * price - value, size * price))
+        columns = ["symbol", "quantity", "entry_price", "price", "unrealized", "notional"]
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:], "float64")).set_index("symbol")
 
     def orders(self) -> list[OrderHandle]:
         return [placed for placed in self._state.placed if not placed.done]

@@ -90,7 +90,7 @@ class Telling:
             positions={name: plain_text(size) for name, size in sizes.items()},
             equity=equity,
             pnl=own if own == own else None,
-            account_pnl=None if equity is None else state.earned - state.first_equity,
+            account_pnl=None if equity is None else equity - state.deposited - state.first_equity,
             shared=state.shared,
             event=" ".join(filter(None, words)),
             event_time=event_ms,
