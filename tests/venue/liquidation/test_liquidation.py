@@ -205,24 +205,28 @@ def test_who_closes_between_two_slices_ends_the_liquidation_and_may_open_again(s
 
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("side", [1, -1])
-def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(side: int, isolated: bool) -> None:
+def test_a_jump_a_little_past_bankruptcy_is_paid_by_the_lp_vault(side: int, isolated: bool) -> None:
     play = Play()
     opened(play, side, isolated=isolated)
     before = play.core.state.accounts[LP_VAULT].balance
-    play.oracle(60_000 - side * 10_000)
+    play.oracle(60_000 - side * 3_200)
     [step] = steps(play, "ann")
-    price = 600_000 - side * 100_000
-    assert (step.where, step.quantity, step.price, step.paid) == ("LP_VAULT", 1000, price, 7_000 * MICRO)
+    price = 600_000 - side * 32_000
+    assert (step.where, step.quantity, step.price, step.paid) == ("LP_VAULT", 1000, price, 200 * MICRO)
     assert play.balance("ann") == play.position("ann").assigned == 0
     assert (play.account("ann").status, play.core.state.liquidations) == (NORMAL, {}), "nothing is left to wait for"
-    assert play.core.state.accounts[LP_VAULT].balance == before - 7_000 * MICRO
-    assert (BANKRUPTCY, 7_000 * MICRO) in play.kinds("ann")
+    assert play.core.state.accounts[LP_VAULT].balance == before - 200 * MICRO
+    assert (BANKRUPTCY, 200 * MICRO) in play.kinds("ann")
 
 
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("side", [1, -1])
-def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price(side: int, isolated: bool) -> None:
-    play = Play(lp_capital=0)
+@pytest.mark.parametrize("capital", [0, 10**12])
+def test_beyond_the_band_and_without_an_lp_vault_the_winners_are_deleveraged(
+    side: int, isolated: bool, capital: int
+) -> None:
+    """With its part of the deficit the vault would pay more than a price within the band: it doesn't take part."""
+    play = Play(lp_capital=capital)
     opened(play, side, isolated=isolated)
     balance = play.balance("bob")
     play.oracle(60_000 - side * 10_000)
@@ -232,6 +236,7 @@ def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price
     assert play.fills("ann")[-1].type == play.fills("bob")[-1].type == ADL
     assert play.core.state.markets[BTC].open_interest == 0
     assert play.core.state.accounts[ledger.CLEARING].balance == 0
+    assert play.core.state.accounts[LP_VAULT].balance == capital
 
 
 def test_a_liquidation_waits_while_its_product_is_paused(play: Play) -> None:

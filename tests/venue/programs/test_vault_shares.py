@@ -94,7 +94,7 @@ def test_an_order_far_from_mark_takes_nothing_from_who_joins_or_leaves(side: str
     play = Led()
     share = play.join("joe", 20_000)
     play.trade_of_vault(side, "10", 60_000)
-    away = 0.9 if joins != (side == "BUY") else 1.15
+    away = 0.95 if joins != (side == "BUY") else 1.05
     play.placed("zoe", side, "20", round(60_000 * away))
     before, code = play.balance("joe"), play.core.state.markets[BTC].mark
     with pytest.raises(AssertionError, match="would get the difference"):
@@ -153,3 +153,52 @@ def test_sub_vaults_follow_their_vault_to_the_new_leader() -> None:
         assert play.do("lea", vault, **quiet).data["txCode"] == TxCode.NOT_VAULT_OWNER
     handed = play.do("joe", child, type="vaultUpdateOwner", owner=play.address("lea"))
     assert handed.data["txCode"] == TxCode.IS_SUB_VAULT
+
+
+# the leader's own part
+
+
+def test_a_leader_with_less_than_a_twentieth_of_its_vault_may_only_reduce() -> None:
+    play = Led()
+    play.trade_of_vault("BUY", "1", 60_000)
+    play.fund(2_000_000, "joe")
+    play.join("joe", 1_890_000)
+    item = {"symbolCode": BTC, "ordType": "LIMIT", "timeInForce": "GTC", "ordQty": "1", "ordPx": "60000"}
+    check(play.do("lea", play.vault, type="placeOrder", orders=[item | {"ordSide": "BUY", "ordQty": "0.1"}]))
+    check(play.do("lea", play.vault, type="cancelAll", symbolCode=BTC, conditionalOrder=False))
+    play.join("joe", 100_000)
+    refused = play.do("lea", play.vault, type="placeOrder", orders=[item | {"ordSide": "BUY"}])
+    assert (refused.data["txCode"], "Below 5 % the vault may only reduce" in refused.message) == (6018, True)
+    play.placed("zoe", "BUY", "1", 60_000)
+    assert play.do("lea", play.vault, type="placeOrder", orders=[item | {"ordSide": "SELL"}]).code == 0
+    assert not play.core.account(play.vault).positions[BTC].long.size, "leaving always works"
+
+
+def test_a_leader_takes_its_own_part_out_when_the_vault_is_flat() -> None:
+    play = Led()
+    play.join("joe", 100_000)
+    play.trade_of_vault("BUY", "1", 60_000)
+    refused = play.leave("lea", "99999")
+    assert (refused.data["txCode"], "would hold 1 of" in refused.message) == (6018, True)
+    check(play.leave("lea", "50000"))
+    play.placed("zoe", "BUY", "1", 60_000)
+    item = {"symbolCode": BTC, "ordType": "MARKET", "timeInForce": "IOC", "ordQty": "1", "ordPx": "0"}
+    check(play.do("lea", play.vault, type="placeOrder", orders=[item | {"ordSide": "SELL"}]))
+    check(play.leave("lea", "50000"))
+
+
+@pytest.mark.parametrize("tif", ["GTC", "IOC", "FOK"])
+@pytest.mark.parametrize("maker", ["lea", "vault"])
+def test_a_vault_and_its_leader_never_trade_with_each_other(maker: str, tif: str) -> None:
+    play = Led()
+    other = play.create("lea", 100_000)
+    item = {"symbolCode": BTC, "ordType": "LIMIT", "timeInForce": "GTC", "ordQty": "1", "ordPx": "60100"}
+    sell, buy = item | {"ordSide": "SELL"}, item | {"ordSide": "BUY", "timeInForce": tif}
+    check(play.act("lea", type="placeOrder", orders=[sell]) if maker == "lea" else
+          play.do("lea", other, type="placeOrder", orders=[sell]))  # fmt: skip
+    play.placed("zoe", "SELL", "0.4", 60_100)
+    check(play.do("lea", play.vault, type="placeOrder", orders=[buy]))
+    bought = play.core.account(play.vault).positions[BTC].long.size
+    assert bought == (0 if tif == "FOK" else 400), "only what zoe offers"
+    events = play.core.state.history.order_events.of(other if maker == "vault" else play.address("lea"))
+    assert ("self-trade prevented" in events[-1].reason) is (tif != "FOK")

@@ -74,6 +74,10 @@ class Product:
         """Micro-USDC of one step at one tick. Numbers: a finer product is refused at listing."""
         return int(self.tick * self.step * 10**6)
 
+    @cached_property
+    def gentlest(self) -> Fraction:
+        return min(rate for _, rate, _ in self.tiers)
+
     def tier(self, notional: int) -> int:
         """Assumptions, Formulas: a notional exactly at a tier's floor still belongs to the tier below."""
         return max([0, *(at for at, (floor, _, _) in enumerate(self.tiers) if notional > floor)])

@@ -45,6 +45,8 @@ class Clock(Liquidation):
         middle = len(prices) // 2
         median = (prices[middle] + prices[-1 - middle]) / 2
         product.mark = max(1, nearest(median))
+        width = self.band(product)  # ruling 18: the published median first, then the band
+        product.mark = min(max(product.mark, product.oracle - width), product.oracle + width)
 
     def sample(self, product: Product) -> None:
         """Take the samples of an instant: mid − oracle, the book's price, the funding premium."""
@@ -58,8 +60,9 @@ class Clock(Liquidation):
         self.set_mark(product)
 
     def impact(self, product: Product, side: int) -> Fraction | None:
-        """Prices: average execution price of a notional of 200 / (1/maxLeverage) USDC."""
-        notional = Fraction(self.settings.impact_margin * product.max_leverage)
+        """Prices: average execution price of a notional of 200 / (1/maxLeverage) USDC; ruling 19: and of the depth."""
+        settings = self.settings
+        notional = max(settings.impact_margin * product.max_leverage, settings.depth * settings.impact_share)
         left, steps = notional, Fraction(0)
         for order in self.book(product, side):
             taken = min(left, Fraction(product.value(order.price, order.leaves)))
@@ -73,7 +76,8 @@ class Clock(Liquidation):
         bid, ask, oracle = self.impact(product, 1), self.impact(product, -1), product.oracle
         above = max(Fraction(0), bid - oracle) if bid is not None else Fraction(0)
         below = max(Fraction(0), oracle - ask) if ask is not None else Fraction(0)
-        return (above - below) / oracle
+        most = max(self.settings.premium_bound, self.settings.band * product.gentlest)  # ruling 19
+        return max(-most, min((above - below) / oracle, most))
 
     # funding
 

@@ -56,7 +56,8 @@ def first(coarse: bool) -> genesis.Genesis:
     tiers = [genesis.FeeTier(each.volume // 50, each.maker - 8_001, each.taker) for each in genesis.default_fee_tiers()]
     config = genesis.Config(
         price_interval=600_000 if coarse else 3_000, fee_tiers=tiers, lp_capital=3_000 * 10**6,
-        liquidation_whole=25_000 * 10**6, faucet_pause=3_600_000,
+        liquidation_whole=25_000 * 10**6, faucet_pause=3_600_000, usual_depth=100_000 * 10**6, open_interest_depths=2,
+        impact_share=10 * genesis.PERCENT,
     )  # fmt: skip
     prices = {code: f"{price}.00" for code, price in MIDDLE.items()}
     tables = {1: [table[0], table[1] | {"minimumValue": "60000"}]}
@@ -86,6 +87,8 @@ def settings_of(config: genesis.Config) -> Settings:
     """Return the numbers of a venue that are a choice, as the reference takes them."""
     return Settings(
         price_ms=config.price_interval, basis_samples=config.basis_samples, book_samples=config.book_samples,
+        band=Fraction(config.mark_band, RATE), depth=config.usual_depth, depths=config.open_interest_depths,
+        impact_share=Fraction(config.impact_share, RATE), premium_bound=Fraction(config.premium_bound, RATE),
         impact_margin=config.impact_margin, interest=Fraction(config.interest, RATE),
         clamp=Fraction(config.funding_clamp, RATE), cap=Fraction(config.funding_cap, RATE),
         fee_tiers=tuple((t.volume, Fraction(t.maker, RATE), Fraction(t.taker, RATE)) for t in config.fee_tiers),

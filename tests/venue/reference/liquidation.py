@@ -305,6 +305,9 @@ class Liquidation(Rules):
             """Assumptions, Liquidation: five times its equity in notional, all its positions, when it has paid."""
             after = product.value(product.mark, side * own.net + taken)
             left = vault.worth - each * taken
+            # ruling 20: with what it pays for the deficit, within the band
+            if side * product.value(product.mark - product.oracle, 1) + each > product.value(self.band(product), 1):
+                return False
             return left >= 0 and used + after <= self.settings.lp_leverage * left
 
         taken = self.most(steps, bears) if vault.worth > 0 else 0

@@ -74,7 +74,7 @@ class Matching(Money):
         """Trade an order with the book up to its limit, in price-time order. A maker keeps its price."""
         while order.leaves and (offers := self.offers(order, limit)):
             maker = offers[0]
-            if maker.account is order.account:  # order rules: the maker is cancelled, the taker goes on
+            if self.owner(maker.account) == self.owner(order.account):  # the maker is cancelled, the taker goes on
                 self.end(maker)
                 continue
             # assumptions, Money: the taker's means are looked at first, the maker's for what the taker can trade
@@ -206,6 +206,10 @@ class Matching(Money):
         if opened:
             need = self.taken_along(position, order.side, opened, price)
             self.assign(position, min(need, self.spare(order.account)))
+
+    @abstractmethod
+    def owner(self, account: Account) -> str:
+        """Return the account whose orders never trade with each other: ruling 21, the leader of a vault."""
 
     @abstractmethod
     def bearable(self, order: Order, price: int, steps: int, taker: bool = False) -> int:

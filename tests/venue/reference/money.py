@@ -23,7 +23,12 @@ class Settings:
     price_ms: int = 3_000
     basis_samples: int = 50
     book_samples: int = 10
+    band: Fraction = Fraction(1, 2)
+    depth: int = 650_000 * 10**6
+    depths: int = 30
     impact_margin: int = 200 * 10**6
+    impact_share: Fraction = Fraction(1, 100)
+    premium_bound: Fraction = Fraction(5, 1000)
     interest: Fraction = Fraction(1, 10_000)
     clamp: Fraction = Fraction(5, 10_000)
     cap: Fraction = Fraction(2, 100)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from .books import Account, down, need, up
 from .clock import Clock
-from .money import FEES, LP, RESERVES
+from .money import FEES, LP, RESERVES, ROUNDING
 
 USDC = 10**6
 WEEK = 7 * 86_400
@@ -217,6 +217,9 @@ class Programs(Clock):
         need(amount * 20 >= 19 * down(Fraction(shares * self.worth(vault), total)), "a book that is not far below mark")
         free = vault.aside + max(0, self.withdrawable(vault.account))
         need(amount <= free, "free cash of the vault")
+        family = [each.account for each in (vault, *self.children_of(vault))]
+        if account.address == vault.owner and shares < total and any(each.held or each.orders for each in family):
+            self.check_stake(vault.account, shares)
         fee = self.pay_out(vault, account, stake, shares, amount)
         self.told(vault, "WITHDRAW", account.address, amount, shares, fee)
 
@@ -244,6 +247,18 @@ class Programs(Clock):
         vault.aside += amount
         self.pay("VAULT_REBALANCE", vault.account.address, RESERVES, amount, reference=vault.account.address)
         self.told(vault, "PRE_WITHDRAW", vault.owner, amount)
+
+    def owner(self, account: Account) -> str:
+        vault = self.vaults.get(account.address)
+        return vault.owner if vault and vault.owner else account.address
+
+    def check_stake(self, account: Account, ended: int = 0) -> None:
+        """Ruling 21: a leader has at least 5 % of its vault; below it the vault may only reduce."""
+        vault = self.vaults.get(account.address)
+        if vault is not None and vault.owner:
+            top = self.vaults[self.family(vault)]
+            held = top.stakes.get(top.owner, Stake()).shares
+            need(20 * (held - ended) >= top.shares - ended, "a leader's part of its vault")
 
     def create_sub_vault(self, parent: Vault, address: str) -> None:
         need(parent.open and not parent.parent, "a vault that is no sub-vault")
@@ -294,9 +309,13 @@ class Programs(Clock):
         if vault.parent:
             self.pay("VAULT_REBALANCE", address, vault.parent, vault.account.balance, reference=vault.parent)
         else:
+            whole, value = value, 0
             for holder, stake in list(vault.stakes.items()):
-                amount = down(Fraction(stake.shares * value, total))
+                amount = down(Fraction(stake.shares * whole, total))
                 fees += self.pay_out(vault, self.accounts[holder], stake, stake.shares, amount)
+                value += amount
+            vault.last_price = Fraction(value, total)  # what was paid, without what rounding left
+            self.pay("ROUNDING", address, ROUNDING, vault.account.balance, reference=address)
         vault.open = False
         if told:
             self.told(vault, "CLOSE", vault.owner, value, total, fees)

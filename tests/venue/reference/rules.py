@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from .books import Account, Order, Position, Refused, down, need, up
+from .books import Account, Order, Position, Product, Refused, down, need, up
 from .matching import Matching
 
 TOP_PRICE = 999_999
@@ -243,6 +243,25 @@ class Rules(Matching):
             need(order.tif != "FOK", "FOK larger than the position")
             order.leaves = room
 
+    def open_interest(self, product: Product) -> int:
+        held = (account.positions.get(product.code) for account in self.accounts.values())
+        return sum(position.long.size for position in held if position)
+
+    @abstractmethod
+    def check_stake(self, account: Account) -> None:
+        """Ruling 21: refuse what opens in a vault of which the leader has too small a part (see `programs`)."""
+
+    def band(self, product: Product) -> int:
+        """Ruling 18: the ticks that the mark may be from the oracle: half of the smallest maintenance rate."""
+        return down(product.oracle * self.settings.band * product.gentlest)
+
+    @staticmethod
+    def farthest(order: Order, limit: int) -> int:
+        """Clarification 10: a limit far beyond the mark doesn't execute there, but up to the largest slippage."""
+        edge = order.product.mark * (1 + order.side * order.product.max_slippage)
+        within = order.side * (limit - edge) <= 0 or order.kind == "LIQUIDATION"
+        return limit if within else (down(edge) if order.side > 0 else up(edge))
+
     def reducers(self, position: Position, side: int) -> list[Order]:
         """Return the resting orders that reduce the leg against `side`, oldest first."""
         return [
@@ -258,6 +277,11 @@ class Rules(Matching):
         if not opens:
             return
         need(not self.is_liquidating(position), "only reducing while liquidated")
+        if margin:
+            reached = self.open_interest(product) + opens
+            most = self.settings.depth * self.settings.depths
+            need(product.value(product.mark, reached) <= most, "the limit of open interest")
+            self.check_stake(order.account)
         left, trading, loss, spent = covered, 0, 0, 0
         for price, steps in self.prospects(order, limit):
             closing = min(left, steps)
@@ -301,7 +325,7 @@ class Rules(Matching):
 
     def process(self, order: Order, limit: int) -> None:
         covered = not order.account.hedge and order.position.leg(-order.side).size
-        order.stopped = False
+        order.stopped, wished, limit = False, limit, self.farthest(order, limit)
         if order.tif == "FOK":
             cut = self.whole_way(order, limit)
             if cut is None:
@@ -312,7 +336,7 @@ class Rules(Matching):
         self.match(order, limit)
         if not order.leaves:
             self.finish(order)
-        elif order.market or order.tif in ("IOC", "FOK") or order.stopped:
+        elif order.market or order.tif in ("IOC", "FOK") or order.stopped or limit != wished:
             self.give_up(order)
         else:
             self.rest(order, bool(covered))

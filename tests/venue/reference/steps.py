@@ -104,12 +104,12 @@ class MoneySteps:
         return ("lose", index, max(0, int(free * self.chance.choice((0.3, 0.8, 0.97, 1)))))
 
     def _aimed(self, index: int, code: int) -> float:
-        """Return the price at which a position is to be liquidated with something left, 0 when there is none."""
+        """Return a price at which a position is to be liquidated, with or a little without margin left; 0 = none."""
         held = self.position(index, code)
         if not held.net:
             return 0.0
         group, product = held if held.isolated else held.account, held.product
-        lost = (group.equity - group.maintenance * self.chance.uniform(0.1, 1)) / (held.net * product.unit)
+        lost = (group.equity - group.maintenance * self.chance.uniform(-0.4, 1)) / (held.net * product.unit)
         price = float((product.oracle - lost) * product.tick)
         return price if abs(price / MIDDLE[code] - 1) < 0.2 else 0.0
 

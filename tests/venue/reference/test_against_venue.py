@@ -27,7 +27,7 @@ QUICK = (
     *((ProgramsSteps, seed, 150) for seed in (0, 1)),
 )
 SLOW = {
-    MoneySteps: (1, 2, 3, 7, 24, 47, *(LEAN + seed for seed in (0, 5, 6, 10, 22, 36))),
+    MoneySteps: (1, 2, 3, 7, 9, 24, 47, *(LEAN + seed for seed in (0, 5, 6, 10, 22, 36))),
     ProgramsSteps: (0, 1, 2, 3, 4, 5),
 }
 RARE = {
@@ -41,7 +41,7 @@ RARE = {
     "if position.isolated and account.balance < 0:", "if side * price > (down(edge) if side > 0 else -up(edge)):",
     "isolated maintenance margin", "one product in a bracket", "only reducing while liquidated", "trigger type stays",
     # shares and vaults at their limits, and agents that are somebody's already
-    "a book that is not far above mark", "a builder's agent acts for its trader",
+    "a book that is not far above mark", "a book that is not far below mark", "a builder's agent acts for its trader",
     "a trader's own agent can't be its builder's agent", "a vault", "a vault without value",
     "an agent can be authorised for one trader at a time", "an agent of its own",
     "an inviter must not be in the network of the account it invites", "an open vault", "another account",

@@ -20,6 +20,7 @@ def play() -> Play:
 
 def test_the_fee_of_the_largest_order_at_the_highest_price_leaves_a_state_that_can_be_kept(play: Play) -> None:
     play.fund(10**10, "ann", "bob")
+    play.oracle(90_000)
     play.trade("ann", "bob", "1000", 90_000)
     play.oracle(999_999)
     play.trade("bob", "ann", "1000", 999_999)

@@ -142,3 +142,26 @@ def test_of_a_settlement_all_holders_are_told_but_participants_keep_no_record(pl
     assert type(play.core.events[-1]).__name__ == "AccountChanged"
     funding_settlement.settle(play.core, market, play.now)
     assert [one.id for one in log.records] == [1, 2]
+
+
+@pytest.mark.parametrize(("bound", "most"), [(5_000, 6_250), (9_000, 9_000), (0, 40_000)])
+def test_a_sample_of_the_premium_is_bounded_by_the_band_or_a_half_per_cent(bound: int, most: int) -> None:
+    """In millionths. A bid of 60,000 at +4 % would else be paid by all others."""
+    play = Play(premium_bound=bound * 100)
+    play.oracle(60_000)
+    play.fund(100_000, "ann")
+    play.placed("ann", "BUY", "1", 62_400)
+    market = play.core.state.markets[1]
+    assert funding_settlement.premium(play.core, market) == most * 1_000_000
+
+
+def test_an_impact_price_is_that_of_a_part_of_the_usual_depth_at_least() -> None:
+    """A bid for 8,000 USDC, as published, is too little where the book usually holds 2 million."""
+    play = Play(usual_depth=2_000_000 * MICRO)
+    play.oracle(60_000)
+    play.fund(100_000, "ann")
+    play.placed("ann", "BUY", "0.2", 60_060)
+    market = play.core.state.markets[1]
+    assert funding_settlement.premium(play.core, market) == 0
+    play.placed("ann", "BUY", "0.2", 60_060)
+    assert funding_settlement.premium(play.core, market) == 1_000 * 1_000_000

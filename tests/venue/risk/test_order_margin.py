@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
+from tests.venue.play import Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount, VenueOrder
@@ -145,3 +146,20 @@ def test_a_position_counts_at_mark_for_the_leverage_that_its_orders_may_have(lev
     assert position.long.size == 334_000
     assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
     assert order_margin.fits(floor.core, floor.account(ADA), position, -1)
+
+
+def test_open_interest_has_a_limit_that_follows_the_depth_of_the_book() -> None:
+    play = Play(usual_depth=20_000 * MICRO, open_interest_depths=6)
+    play.oracle(60_000)
+    play.fund(1_000_000, "ann", "bob")
+    play.placed("bob", "SELL", "2", 60_000)
+    words = "open interest in BTCUSDC would reach 120060 USDC, above 120000"
+    assert words in play.order("bob", "SELL", "2.001", 60_000).message
+    play.placed("ann", "BUY", "1.5", 60_000)
+    refused = play.order("ann", "BUY", "0.501", 60_000)
+    assert (refused.data["txCode"], "Orders that reduce are accepted" in refused.message) == (1014, True)
+    play.oracle(70_000)
+    assert play.order("ann", "BUY", "0.3", 60_000).code, "it counts at mark"
+    play.placed("bob", "BUY", "1.5", 70_000)
+    play.placed("ann", "SELL", "1.5", 70_000)
+    assert play.core.state.markets[1].open_interest == 0

@@ -114,10 +114,26 @@ def test_impossible_oracle_prices_are_refused_in_words(args: dict[str, object], 
 
 def test_the_source_brings_prices_of_other_venues_too() -> None:
     play = Play()
-    play.core.price_source = lambda core, code, time: (600_000, 610_000 if code == BTC else 0)
+    play.core.price_source = lambda core, code, time: (600_000, 602_000 if code == BTC else 0)
     play.advance(3_000)
     market = play.core.state.markets[BTC]
-    assert (market.oracle, market.external, market.mark) == (600_000, 610_000, 605_000)
+    assert (market.oracle, market.external, market.mark) == (600_000, 602_000, 601_000)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_mark_stays_within_half_of_the_smallest_maintenance_rate_of_the_oracle(side: int) -> None:
+    play = Play()
+    play.oracle(60_000)
+    market = play.core.state.markets[BTC]
+    for away, mark, beyond in ((370, 600_000 + side * 3_700, 0), (900, 600_000 + side * 3_750, 600_000 + side * 9_000)):
+        play.core.price_source = lambda core, code, time: (600_000, 600_000 + side * 20 * away)  # noqa: B023
+        play.control("release_oracle", product=BTC)
+        play.advance(3_000)
+        assert (market.mark, market.beyond) == (mark, beyond)
+    free = Play(mark_band=0)
+    free.core.price_source = lambda core, code, time: (600_000, 700_000)
+    free.advance(3_000)
+    assert free.core.state.markets[BTC].mark == 650_000
 
 
 def test_the_highest_oracle_price_is_that_of_an_order() -> None:

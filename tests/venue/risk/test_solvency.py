@@ -81,7 +81,7 @@ def last_reason(play: Play, name: str) -> str:
 def test_two_accounts_do_not_turn_20_000_into_333_360(side: int, mode: str) -> None:
     play = traded(side, mode)
     before = play.balance("ann") + play.balance("bob")
-    price = 6_100 if side > 0 else 113_900
+    price = 57_500 if side > 0 else 62_500
     play.placed("bob", names(side, mode, closing=True), "6", price)
     play.placed("ann", names(-side, mode, closing=True), "6", price)
     assert f"bankruptcy price: 6.000 at {text_of(bankruptcy(play, 'ann', mode))} would" in last_reason(play, "ann")
@@ -138,7 +138,7 @@ def test_a_resting_order_far_behind_the_mark_is_trimmed_to_what_its_account_bear
 def test_the_check_of_a_served_venue_sees_a_fill_that_makes_a_debt(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
     play = traded(side, "cross")
     monkeypatch.setattr(solvency, "bearable_steps", lambda core, position, order, steps, *rest: steps)
-    price = 6_100 if side > 0 else 113_900
+    price = 57_500 if side > 0 else 62_500
     play.placed("bob", names(side, "cross", closing=True), "6", price)
     with pytest.raises(VenueError, match=r"6e6e came to owe money at an unchanged mark"):
         play.placed("ann", names(-side, "cross", closing=True), "6", price)
@@ -163,13 +163,15 @@ def test_a_venue_with_check_on_watches_every_command(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_what_an_isolated_position_gains_bears_no_loss_of_a_cross_one(side: int) -> None:
-    """Two products: the isolated one has a gain of 20,000, behind the cross one stand 7,000 less what its fees took."""
+    """Two products: the isolated one has a gain of 20,000, behind the cross one stand 2,500 less what its fees took."""
     play, (buy, sell) = Play(), ("BUY", "SELL")[::side]
     play.oracle(60_000)
     play.oracle(3_000, ETH)
-    play.fund(10_000, "ann")
+    play.fund(4_000, "ann")
     play.fund(5_000_000, "bob")
     play.isolated("ann", ETH)
+    play.leverage("ann", 40)
+    play.leverage("ann", 40, ETH)
     for name, way in (("bob", sell), ("ann", buy)):
         play.placed(name, way, "20", 3_000, ETH)
         play.placed(name, way, "1", 60_000)

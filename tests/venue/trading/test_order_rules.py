@@ -9,6 +9,7 @@ import pytest
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
 from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
+from toolkit.venue.model.constants import CANCELED
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
 
@@ -391,6 +392,7 @@ def test_reducing_in_hedge_mode_and_closing_sides_need_each_other(
 @pytest.mark.parametrize("price", ["9000", "8999.9"])
 def test_the_rest_of_a_replaced_order_must_have_the_smallest_value(floor: Floor, price: str) -> None:
     """By quantity and price the whole of 3 steps is worth 27 USDC, but what is left to fill only 9."""
+    floor.mark("9000.0")
     order = floor.order(ADA, "BUY 0.004 at 9000")
     floor.order(BOB, "SELL 0.002 at 9000")
     assert order.filled == 2
@@ -448,3 +450,30 @@ def test_a_fill_is_the_last_change_of_its_order_its_position_and_its_account(flo
     [fill] = floor.core.state.history.fills_of(who)
     assert (fill.time, fill.order_id, fill.fill_quantity, fill.leaves) == (time, order.id, 2, order.leaves)
     assert floor.core.state.markets[1].open_interest == 2
+
+
+# limits far beyond the mark
+
+
+@pytest.mark.parametrize(
+    ("side", "limit", "offer", "beyond"), [("BUY", 900_000, 62_900, 600_000), ("SELL", 12_000, 57_100, 12_100)]
+)
+@pytest.mark.parametrize("tif", ["GTC", "IOC", "FOK"])
+def test_a_limit_far_beyond_the_mark_trades_up_to_the_largest_slippage_from_it(
+    floor: Floor, side: str, limit: int, offer: int, beyond: int, tif: str
+) -> None:
+    """A BUY at 15 times the mark traded at 10 times."""
+    other = "SELL" if side == "BUY" else "BUY"
+    for price in (offer, beyond):
+        floor.order(BOB, f"{other} 0.001 at {price}")
+    order = floor.order(ADA, f"{side} 0.002 at {limit} {tif}".replace(" GTC", ""))
+    assert (order.filled, order.status) == (0 if tif == "FOK" else 1, CANCELED)
+    assert order.reason.endswith("or better")
+
+
+@pytest.mark.parametrize("text", ["BUY 0.002 at 900000", "SELL 0.002 at 6000"])
+def test_what_a_limit_far_beyond_the_mark_does_not_fill_does_not_rest(floor: Floor, text: str) -> None:
+    """It would be an offer at a price that its owner can't mean."""
+    order = floor.order(ADA, text)
+    assert (order.filled, order.status) == (0, CANCELED)
+    assert "nothing more to take at the largest slippage from mark of" in order.reason

@@ -216,7 +216,8 @@ def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(fl
     floor.trade("59000.0")
     floor.cancel(ADA, {"ordId": first.id})
     assert floor.status(first.id) == "CANCELED"
-    floor.order(ADA, "SELL 0.005 at 55000")
+    floor.order(CYD, "BUY 0.005 at 57500")
+    floor.order(ADA, "SELL 0.005 at 57100")
     assert (floor.status(second.id), floor.legs(ADA)) == ("CANCELED", (0, 0))
 
 

@@ -1,6 +1,6 @@
 """The page of `toolkit runs page`: the table of the runs on loopback, to read only.
 
-It shows no key, and no address that a run tells. Names and texts of runs are escaped. Requests that name another host
+It shows no key and no address. Names and texts of runs are escaped. Requests that name another host
 are refused, as a page elsewhere could otherwise read it through the browser.
 """
 

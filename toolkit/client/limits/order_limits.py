@@ -204,14 +204,14 @@ class OrderLimits:
                         self._sent_ms.remove(now)
 
     def _check_orders(self, limits: Limits, intent: Intent, action: AnyAction, number: int, now: int) -> Flow[None]:
-        # It costs two queries, so it is asked only where a limit needs it.
-        if limits.max_loss is not None or limits.max_daily_loss is not None:
-            limits.check_loss(*(yield from self._losses.read(now)))
         for name in limits.max_position if isinstance(limits.max_position, Mapping) else ():
             yield from self.checks.catalogue.find(name)  # a name that is misspelled would limit nothing
         owner = yield from owner_of(intent)
         if owner is None:
             raise LimitReached(f"{intent.action}: the account that it trades for is not known", limit="max_position")
+        # It costs two queries, so it is asked only where a limit needs it.
+        if limits.max_loss is not None or limits.max_daily_loss is not None:
+            limits.check_loss(*(yield from self._losses.read(now, owner)))
         whose, orders = self._reserved[number]
         # Only those before this one: each pair of simultaneous orders is counted by the later, so that not both are
         # refused.

@@ -30,6 +30,7 @@ from ..io.transport import NO_RETRY
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
+from ..orders.outcome import owner_of
 from ..orders.receipts import FILLED, Receipt
 from ..parent_orders.plan import RUNNING, Plan
 from ..reads.reading import OpenOrders, fetch_rows, is_hedged
@@ -150,7 +151,8 @@ class LimitFlows(SessionPart):
         """Switch trading off: end parent orders, live runs and orders, and refuse new ones until `resume()`.
 
         Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
-        holds in every session of the same agent and ledger, and after a restart.
+        holds in every session of the same agent and ledger, and after a restart. It ends the orders of each vault that
+        the account has traded for, too. What was placed as a builder is LEFT: only its trader can cancel it.
 
         Parameters
         ----------
@@ -176,7 +178,7 @@ class LimitFlows(SessionPart):
         if not isinstance(reason, str) or not reason.strip():
             raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
         self._session._limits.switch(reason)
-        found: pd.DataFrame = yield from urgently(Stop(self._session, False, None).run())
+        found: pd.DataFrame = yield from urgently(Stop(self._session, False, None, everywhere=True).run())
         return found
 
     @flow
@@ -214,15 +216,18 @@ class Stop:
         Whether positions are closed.
     vault : str or None
         Address of the vault whose orders are meant, None for the account.
+    everywhere : bool, optional
+        Whether those of the vaults that the account has traded for are meant, too (default: False).
     """
 
-    def __init__(self, session: Any, flatten: bool, vault: str | None) -> None:
+    def __init__(self, session: Any, flatten: bool, vault: str | None, everywhere: bool = False) -> None:
         self._session = session
         self._delivery: Delivery = session._delivery
         self._calls: OrderCalls = session._calls
         self._catalogue: Catalogue = session._catalogue
         self._flatten = flatten
         self._vault = vault
+        self._everywhere = everywhere
         self._rows: list[dict[str, Any]] = []
         self._cancelled: dict[int, int] = {}
         """Orders that the venue says it cancelled: id → code of the product."""
@@ -247,7 +252,14 @@ class Stop:
             yield from self._tried("position", self._close(owner), CLOSE_SECONDS)
         yield from self._wait(parents, runs)
         for vault in self._vaults():
-            yield from self._tried("position", self._left_in(vault), LOOK_SECONDS)
+            if self._everywhere:
+                other = Stop(self._session, self._flatten, vault)
+                yield from other.run()
+                self._rows += other._rows
+            else:
+                yield from self._tried("position", self._left_in(vault), LOOK_SECONDS)
+        if self._vault is None:
+            yield from self._tried("order", self._of_traders(), LOOK_SECONDS)
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
             self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
@@ -281,6 +293,26 @@ class Stop:
                     if one.vault_address and one.action in ORDER_ACTIONS and self._is_own(one.account, None):
                         found[one.vault_address.lower()] = one.vault_address
         return list(found.values())
+
+    def _of_traders(self) -> Flow[None]:
+        """Add the open orders that this session has placed as a builder, which only their traders can cancel."""
+        placed: dict[str, Intent] = {}
+        numbers = set[int]()
+        with suppress(ToolkitError):
+            for one in self._delivery.ledger.all():
+                if one.builder is not None and self._is_own(one.account, one.vault_address):
+                    placed[one.signer] = one
+                    numbers.update(one.client_ids)
+        for one in placed.values():
+            if (trader := (yield from owner_of(one))) is None:
+                self._add("order", outcome="UNKNOWN", message=f"the trader of the builder's agent {one.signer}")
+                continue
+            opened = yield from self._calls.reader.open_orders(trader, in_part=True)
+            for number, (_, row) in opened.items():
+                if row.client_order_id in numbers:
+                    symbol = (yield from self._catalogue.exit(int(row.symbol))).symbol
+                    message = f"placed as a builder for {trader}, who alone can cancel it"
+                    self._add("order", number, symbol, row.side or "", row.remaining, outcome="LEFT", message=message)
 
     def _left_in(self, vault: str) -> Flow[None]:
         """Add what is open in a vault."""

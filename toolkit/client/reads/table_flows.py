@@ -655,8 +655,9 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return open positions with derived columns.
 
-        There is one row per long or short side, so that in hedge mode a symbol may have two. Formulas are those of
-        `toolkit.margin`. `session.info.positions()` returns the venue's record.
+        There is one row per long or short side, so that in hedge mode a symbol may have two. The venue shows isolated
+        margin, realised PnL and fees of both together. They are divided in proportion to the entry values. Formulas are
+        those of `toolkit.margin`. `session.info.positions()` returns the venue's record.
 
         Parameters
         ----------

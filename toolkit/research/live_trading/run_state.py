@@ -171,7 +171,7 @@ class RunState:
     notes : list of tuple
         (Unix ms, kind, symbol, text), as in `Results.events`.
     is_told_to_end : callable
-        Whether another process has told the run to end, which its next poll takes.
+        Whether another process wants the run to end, which its next poll takes.
     say : callable
         What is called with each of them, too.
     say_order : callable
@@ -227,6 +227,9 @@ class RunState:
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
+        self._marks: dict[str, float] = {}
+        self.at_start: dict[str, tuple[float, float]] = {}
+        self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.is_told_to_end: Callable[[], bool] = lambda: False
         self.say: Callable[[int, str, str, str], object] = lambda *_: None
@@ -332,8 +335,6 @@ class RunState:
         placed.order_id, placed.state, placed.filled = order_id, state, filled
         if state == "CANCELED":
             self.new_cancels.append(placed)
-            if placed.order.is_market and placed.order.reduce_only is None:  # an exit may be sized by its position
-                self.note("CUT", str(placed.order.symbol), f"{placed.order.describe()}, filled {filled:g}")
         if order_id:
             order = placed.order
             symbol = str(order.symbol)
@@ -445,7 +446,8 @@ class RunState:
         # A transfer appears in the Results at the sample that first contains it, or the curve would jump before it.
         self.moved = {key: known or time_ms for key, known in self.moved.items()}
         held = {symbol: book.net for symbol, book in self.books.items()}
-        values = self.equity, self.balance, held, dict(self.prices)
+        # The equity holds margins of isolated positions, and values what is held at the mark price.
+        values = self.equity, self.balance + self._assigned, held, self.prices | self._marks
         if self.journal is not None and self.equity == self.equity and time_ms >= self._kept_ms + SAMPLE_MS:
             self._keep_sample(time_ms, self.journal)
         self.samples.append((time_ms, *values))
@@ -474,6 +476,9 @@ class RunState:
         for symbol in self.symbols:
             legs = held.get(symbol, (0, 0))
             self.witnesses.book.begin(symbol, own=legs, account=legs)
+            if any(legs) and self.journal is None:
+                step = float(self.products[symbol].step_size)
+                self.at_start[symbol] = (legs[0] * step, legs[1] * step)
         for _, row in resting.values():
             # What a named run has filled of its own orders is in its journal.
             own = self.journal is not None and self.journal.owns(row.client_order_id)
@@ -725,6 +730,8 @@ class RunState:
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             if row.symbol in self.books:
                 self._take_fill(row, str(row.symbol), str(row.side))
+            else:
+                self.others_traded = True
             self._traded += float(row.realized_pnl) - float(row.fee)
 
     def _take_fill(self, row: Any, symbol: str, side: str) -> None:
@@ -738,6 +745,8 @@ class RunState:
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
             self.fees += float(row.fee)
+        else:
+            self.others_traded = True
 
     def _book_fill(self, row: Any, symbol: str, side: str) -> int:
         """Take a listed fill, and return how much of it is the run's, in steps."""
@@ -829,7 +838,7 @@ class RunState:
                 yield row
 
     def read_funding(self) -> Iterator[FundingFee]:
-        """Yield the funding payments that were not read before, and that no earlier start of the run was told."""
+        """Yield the funding payments that were not read before, neither by an earlier start of the run."""
         told_ms = 0 if self.journal is None else self.journal.last_ms
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)

@@ -551,7 +551,9 @@ class Runner:
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
         while self.state.new_cancels:
-            self.strategy.on_cancel(self.ctx, self.state.new_cancels.popleft())
+            cancelled = self.state.new_cancels.popleft()
+            self.ctx._note_cut(cancelled)
+            self.strategy.on_cancel(self.ctx, cancelled)
         self.ctx._follow_fills()
         self.ctx._keep()
 
@@ -745,6 +747,7 @@ class Runner:
             for symbol in self.symbols if self._close_at_end else ():
                 self._attempt(f"closing {symbol}", partial(self._close_position, symbol))
         self._attempt("reading orders", state.read_orders)
+        self._attempt("reading the positions", state.read_positions)
         self._attempt("reading the wallet", state.read_wallet)
         state.sample(state.now())
         self._attempt("asking what is open", self._list_open)
@@ -772,7 +775,8 @@ class Runner:
             frame.attrs["coverage"] = known = coverage()
             missed[symbol] = unproven(known, pd.DatetimeIndex(frame.index).as_unit("ms").asi8, self.interval_ms)
         again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
-        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        again |= {"interval": pd.Timedelta(self.interval_ms, unit="ms")}
+        again["products"] = {symbol: state.products[symbol] for symbol in self.symbols}
         # It is made again as a backtest, which an audit knows as another kind of run.
         host = None if self._venue is None else self._venue.host
         genesis = None if host is None or host.player is not None else host.genesis

@@ -30,7 +30,7 @@ class Telling:
     agent_until : Timestamp or None
         When the approval of the session's agent ends.
     files : RunFiles or None
-        Files by which other processes know the run. One without a name tells nothing, and is asked to stop by them.
+        Files by which other processes know the run. They can only stop one without a name.
 
     Attributes
     ----------

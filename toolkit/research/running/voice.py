@@ -50,7 +50,7 @@ class Teller:
     notify : callable or str
         Function of a text, or an address: http:// or https:// gets JSON with `text`, others are given to Apprise.
     what : str, optional
-        What is told, for the log (default: "notify").
+        Name of the messages in the log (default: "notify").
     """
 
     def __init__(self, notify: Notify | str, what: str = "notify") -> None:
@@ -117,7 +117,7 @@ class Heartbeat:
     Parameters
     ----------
     to : str or Path
-        An address http(s)://…, which is read once a minute, or a file whose time is set each second.
+        An address http(s)://…, which is read every minute, or a file whose time is set every second.
     """
 
     def __init__(self, to: str | Path) -> None:

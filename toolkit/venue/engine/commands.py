@@ -293,6 +293,7 @@ class TxCode(IntEnum):
     POSITION_LIMIT = 1011, "position and orders would exceed maxPositionNtnl"
     PAUSED = 1012, "trading in the product is paused"
     MIN_VALUE = 1013, "the order is worth less than minOrderValue and does not close the whole position"
+    OPEN_INTEREST = 1014, "the product's open interest would exceed its limit"
 
     LEVERAGE_TIER = 2001, "the notional reaches a tier that does not allow the position's leverage"
     POSITION_IN_LIQUIDATION = 2002, "the position is being liquidated and only accepts orders that reduce it"
@@ -354,6 +355,7 @@ class TxCode(IntEnum):
     ACCOUNT_IS_VAULT = 6015, "a vault can't join or lead vaults"
     SHARE_TOO_COARSE = 6016, "rounding to millionths of a share would lose too much of the deposit"
     VAULT_BOOK_AWAY = 6017, "the book values the vault too far from mark"
+    LEADER_STAKE = 6018, "the leader holds too small a part of the vault"
 
     BAD_ARGUMENT = 7001, "an argument of an intervention is wrong"
     UNKNOWN_TARGET = 7002, "an intervention names an account or an action that does not exist"

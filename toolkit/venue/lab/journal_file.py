@@ -26,12 +26,12 @@ from ..engine import dump_format
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. It changes with the venue's rules, because a journal is replayed by them."""
 KIND = FileKind("venue journal", FORMAT, "`toolkit venue --recover` or recover=True keeps what is whole")
 START = b"venue journal %d" % FORMAT
 """Begins the hash chain."""
-SCHEMA = "3b0e572a21fc9975"
+SCHEMA = "9b58352b7edeca98"
 """Hash of the fields of commands and genesis. tests/test_persisted_formats.py says what to do on a change."""
 
 Sync = Literal["full", "os"]

@@ -21,6 +21,7 @@ from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE, REDUCE_ONLY
 from ..risk import account_margin, audit, ledger
 from ..risk.audit import COUNTERPARTY, VAULT
 from ..risk.order_margin import spare
+from ..risk.prices import band_ticks
 from ..trading import lifecycle, matching, placing
 from .margin_groups import MarginGroup, OpenLeg, group_of, open_legs, record_step
 
@@ -77,13 +78,18 @@ def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_s
 
 
 def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micro: int, deficit_a_step: int) -> int:
-    """Return how many steps of a leg the LP vault may take over: its notional stays within a multiple of its equity.
+    """Return how many steps of a leg the LP vault may take over, at a price within the band of the oracle.
+
+    Its notional stays within a multiple of its equity.
 
     A step is worth `step_micro` at mark and costs the vault `deficit_a_step`, which lowers its equity.
     """
-    multiple = core.state.config.lp_leverage
+    multiple, market = core.state.config.lp_leverage, core.state.markets[code]
     equity = account_margin.cross_margin(core, vault).equity
-    if equity <= 0:
+    width, unit = band_ticks(core, market), core.risk_index.tables[code].unit
+    # With the deficit a step costs more than the mark. Beyond the band, those who gained pay first.
+    beyond = width >= 0 and side * (step_micro - market.oracle * unit) + deficit_a_step > width * unit
+    if equity <= 0 or beyond:
         return 0
     others = own_steps = 0
     for other, position in vault.positions.items():

@@ -212,8 +212,19 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     book_samples: int = 10
     """Number of samples of the book's median price in the mark price: 30 s."""
 
+    mark_band: int = 50 * PERCENT
+    """Most distance of mark and oracle, as a part of the product's smallest maintenance rate. 0 = without limit."""
+    usual_depth: int = 0
+    """Usual notional of one side of a book within the band. 0 = that of the simulated market, if there is one."""
+    open_interest_depths: int = 40
+    """Largest open interest of a product, in usual depths. 0 = without limit."""
+
     impact_margin: int = 200 * USDC
     """Margin whose notional at the highest leverage measures impact prices."""
+    impact_share: int = PERCENT
+    """Part of the usual depth that this notional is at least."""
+    premium_bound: int = PERCENT // 2
+    """Largest premium of one sample, unless the mark's band is wider. 0 = any premium."""
     interest: int = PERCENT // 100
     """Interest rate of 8 hours."""
     funding_clamp: int = PERCENT // 20

@@ -233,6 +233,26 @@ class Market(msgspec.Struct, frozen=True):
         """
         return SCALES[regime]
 
+    def depth_within(self, reach_ppm: int) -> int:
+        """Return the usual value of one side of the makers' ladders up to a distance from the fair price.
+
+        Parameters
+        ----------
+        reach_ppm : int
+            Distance in millionths.
+
+        Returns
+        -------
+        int
+            Value in whole USDC.
+        """
+        return sum(
+            maker.level_value_usdc * (3 + level) // 3
+            for maker in self.makers
+            for level in range(maker.levels)
+            if maker.half_spread_ppm + level * maker.gap_ppm <= reach_ppm
+        )
+
     def flow(self, symbol: str) -> ProductFlow:
         """Return the numbers of the product `symbol`.
 

@@ -54,6 +54,8 @@ class RiskTable:
         self.first_notional: int = min([self.max_notional, *(floor for floor, _ in leverages[1:])])
         self.steepest: int = max((rate for _, rate, _ in rows), default=0)
         """Highest maintenance rate of any tier."""
+        self.gentlest: int = min((rate for _, rate, _ in rows), default=0)
+        """Smallest maintenance rate of any tier."""
 
     def maintenance(self, value_micro: int) -> int:
         """Return the maintenance margin of a notional, both in micro-USDC (see `margin.maintenance_margin`).

@@ -489,6 +489,10 @@ class MarketState:
     paused: bool = False
     external: int = 0
     """Mid price of other venues' perpetuals, 0 = none."""
+    depth: int = 0
+    """Usual notional of one side of its book within the band of the mark, micro-USDC, 0 = not known."""
+    beyond: int = 0
+    """Median of the mark's prices while it is outside of the band, so that the mark is the band's edge. 0 = inside."""
     pinned: bool = False
     """True while an intervention holds the oracle price, so that it does not follow its source."""
     basis: list[int | None] = field(default_factory=list)

@@ -34,6 +34,7 @@ from ..risk.ledger import (
     check_currency,
     micro,
 )
+from ..risk.order_margin import check_stake
 
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
@@ -260,7 +261,7 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     Raises
     ------
     Refused
-        If the shares are not held or locked, or the vault has too little cash.
+        If the shares are not held or locked, the vault has too little cash, or its leader would keep too few shares.
     """
     check_currency(action)
     vault = _open_top(core, context, str(action["vault"]))
@@ -285,6 +286,10 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
             remedy = "The rest is margin of what it took over, or what that has gained"
         reason = f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free"
         raise Refused(TxCode.INSUFFICIENT_VAULT_CASH, f"{reason}. {remedy}")
+    family = [core.state.accounts[each] for each in (vault.address, *vault.children)]
+    trading = any(each.orders or any(p.long.size or p.short.size for p in each.positions.values()) for each in family)
+    if context.owner.address == vault.owner and shares < vault.shares and trading:
+        check_stake(core, vault, shares)
     paid, fee = pay_out(core, vault, context.owner, shares, amount)
     record_event(core, context, vault, "WITHDRAW", amount, shares, fee)
     return {"vault": to_checksummed(vault.address), "amount": micro_text(paid)}

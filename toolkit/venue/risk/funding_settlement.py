@@ -49,7 +49,7 @@ def sample(core: Core, time: int) -> int:
 
 
 def premium(core: Core, market: MarketState) -> int:
-    """Return the present premium in parts of FINE (see `margin.premium`).
+    """Return the present premium in parts of FINE, within its bound (see `margin.premium`).
 
     Parameters
     ----------
@@ -81,7 +81,9 @@ def premium_of(core: Core, market: MarketState, best_bid: int, best_ask: int) ->
         return 0  # an impact price is never better than the best one
     table = core.risk_index.tables[code]
     # The notional that 200 USDC of margin carry at the product's highest leverage, as published.
-    notional = core.state.config.impact_margin * table.max_leverage // 100
+    config = core.state.config
+    depth = config.usual_depth or market.depth
+    notional = max(config.impact_margin * table.max_leverage // 100, depth * config.impact_share // RATE)
     above = below = 0
     if best_bid > oracle:
         bid = impact_price(core.books.levels(code, 1, notional), notional, table.unit)
@@ -90,7 +92,10 @@ def premium_of(core: Core, market: MarketState, best_bid: int, best_ask: int) ->
         ask = impact_price(core.books.levels(code, -1, notional), notional, table.unit)
         # A side that is too thin for the notional has no impact price, and adds no premium.
         below = max(0, oracle * _TICK - ask) * _PART // oracle if ask else 0
-    return above - below
+    if not config.premium_bound:
+        return above - below
+    most = max(config.premium_bound, config.mark_band * table.gentlest // RATE) * (FINE // RATE)
+    return max(-most, min(above - below, most))
 
 
 def impact_price(levels: Iterable[tuple[int, int]], notional_micro: int, unit: int) -> int:
@@ -187,7 +192,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
         End of the interval, Unix ms.
     """
     code = market.product
-    mean = market.premium // market.samples if market.samples else 0
+    mean = core.premiums.get((code, time), market.premium // market.samples if market.samples else 0)
     rate = rate_of(core, code, mean)
     record = FundingRate(time, code, rate, market.mark, market.oracle, mean * RATE // FINE)
     # The samples start again now, also when the rate is 0 and nothing is paid.

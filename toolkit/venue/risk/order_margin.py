@@ -15,10 +15,14 @@ from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, RATE
 from ..model.risk_index import RiskTable
+from ..model.state import Vault
 from . import account_margin, fees
 from .account_margin import cross_margin, mark_step, reducible, unrealized
 from .fees import worst_cost
 from .ledger import assign
+
+LEADER_PART = 20
+"""A leader holds at least one part in this many of its vault's shares [L]."""
 
 
 def check_increase(
@@ -69,6 +73,10 @@ def check_increase(
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
     mark_ticks = core.state.markets[code].mark
+    if not only_size:
+        _check_open_interest(core, code, steps - cover_steps)
+        if account.kind == "vault":
+            check_stake(core, core.state.vaults[account.address])
     if not only_size and _fits_easily(core, account, position, side, steps, price_ticks, mark_ticks):
         return
     standing = account_margin.standing(account, position, mark_ticks * unit)
@@ -231,6 +239,41 @@ def _check_size(table: RiskTable, reach: int, leverage: int) -> None:
         most, yours = account_margin.leverage_text(limit), account_margin.leverage_text(leverage)
         where = f"at a notional of {micro_text(reach)} USDC {table.product.symbol}"
         raise Refused(TxCode.LEVERAGE_TIER, f"{where} allows leverage {most}, yours is {yours}")
+
+
+def _check_open_interest(core: Core, code: int, opened_steps: int) -> None:
+    """Refuse an order that would open more than the depth of the product's book can close again."""
+    config, market, product = core.state.config, core.state.markets[code], core.products[code]
+    limit = (config.usual_depth or market.depth) * config.open_interest_depths
+    reached = (market.open_interest + opened_steps) * market.mark * product.unit
+    if 0 < limit < reached:
+        reason = f"open interest in {product.symbol} would reach {micro_text(reached)} USDC, above {micro_text(limit)}"
+        raise Refused(TxCode.OPEN_INTEREST, f"{reason}. Orders that reduce are accepted")
+
+
+def check_stake(core: Core, vault: Vault, ended: int = 0) -> None:
+    """Refuse what needs a leader's own money in its vault.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    vault : Vault
+        Vault, or a sub-vault of it.
+    ended : int, optional
+        Shares that the leader gives back before, in millionths (default: 0).
+
+    Raises
+    ------
+    Refused
+        If the leader holds too small a part of the shares.
+    """
+    top = core.state.vaults[vault.parent] if vault.parent else vault
+    held = top.holders[top.owner].shares if top.owner in top.holders else 0
+    if (held - ended) * LEADER_PART < top.shares - ended:
+        reason = f"the leader would hold {micro_text(held - ended)} of {micro_text(top.shares - ended)} shares"
+        most = "Below 5 % the vault may only reduce, and the leader stays while it has positions or orders"
+        raise Refused(TxCode.LEADER_STAKE, f"{reason}. {most}")
 
 
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:

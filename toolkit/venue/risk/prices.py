@@ -2,7 +2,8 @@
 
 The oracle price comes from `core.price_source`, which the simulated market or a replay sets. Without one, or
 while it is held by hand, it stays. The book's median price counts only while the book has both sides, so that an old
-last price can't hold up the mark of an empty book [L].
+last price can't hold up the mark of an empty book [L]. The published median is computed first. The mark is the
+nearest price within `Config.mark_band` of the oracle price [L].
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..engine import changes as ev
 from ..engine.commands import Refused, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
+from ..model.constants import RATE
 from ..model.genesis import Genesis
 from ..model.state import MarketState
 
@@ -92,7 +94,7 @@ def follow_samples(core: Core, market: MarketState) -> None:
     middle, config = market.book[-1] or 0, core.state.config
     for samples, limit in ((market.basis, config.basis_samples), (market.book, config.book_samples)):
         del samples[: max(len(samples) - limit, 0)]
-    set_mark(core, market, _mark(market, middle))
+    set_mark(core, market, _in_band(core, market, _mark(market, middle)))
 
 
 def set_mark(core: Core, market: MarketState, mark: int) -> None:
@@ -113,8 +115,32 @@ def set_mark(core: Core, market: MarketState, mark: int) -> None:
         market.mark = mark
 
 
+def band_ticks(core: Core, market: MarketState) -> int:
+    """Return how far the mark may be from the oracle in ticks. -1 means any distance.
+
+    Parameters
+    ----------
+    core : Core
+        State machine of the venue.
+    market : MarketState
+        Market of the product.
+    """
+    rate = core.state.config.mark_band * core.risk_index.tables[market.product].gentlest // RATE
+    return market.oracle * rate // RATE if rate and market.oracle else -1
+
+
+def _in_band(core: Core, market: MarketState, median: int) -> int:
+    """Return the mark of a median: the nearest price of the band. `market.beyond` keeps a median outside of it."""
+    # A book alone, which anyone may push, must not liquidate an account at the usual leverage.
+    width, mark = band_ticks(core, market), median
+    if median and width >= 0:
+        mark = min(max(median, market.oracle - width), market.oracle + width)
+    market.beyond = median if mark != median else 0
+    return mark
+
+
 def mark_price(market: MarketState, bid: int, ask: int) -> int:
-    """Return the mark in whole ticks, 0 without any price.
+    """Return the mark by the published formula in whole ticks, 0 without any price.
 
     Halves are rounded up.
 
@@ -222,7 +248,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     set_oracle_price(market, price_ticks)
     for rule in ORACLE_HOOKS:
         rule(core, product)
-    set_mark(core, market, mark_price(market, *core.books.top(product)))
+    set_mark(core, market, _in_band(core, market, mark_price(market, *core.books.top(product))))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
 

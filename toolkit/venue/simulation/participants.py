@@ -69,6 +69,7 @@ def begin(core: Core, genesis: Genesis) -> None:
         if start > 0:
             for account in accounts:
                 position_of(core, account, product)
+            core.state.markets[code].depth = market.depth_within(core.risk_index.tables[code].gentlest // 200) * USDC
             simulation.products[code] = SimulatedProduct(
                 start, start * FINE, time, time, start, regime=market.regime, trend=start * FINE, drift=start * FINE,
                 views=[(0, start * FINE)], makers=[MakerState() for _ in market.makers], booked=time,
@@ -93,6 +94,7 @@ def attach(core: Core) -> None:
     if simulation is not None:
         core.books.lazy = Quotes(core, simulation)
         core.price_source = index_source
+        core.premiums.clear()
 
 
 def quotes_of(core: Core) -> Quotes | None:

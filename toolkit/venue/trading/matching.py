@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...checks import SLIPPAGE_UNIT, slippage_bound
 from ...products import VenueProduct
 from ..engine.changes import AccountChanged
 from ..engine.core import Core
@@ -23,6 +24,7 @@ from ..model.constants import (
     HEDGE,
     IOC,
     ISOLATED,
+    LIQUIDATION,
     MAKER,
     MINUTE_MS,
     PARTIALLY_FILLED,
@@ -54,6 +56,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     limit_ticks : int
         Worst price that it accepts, in ticks.
     """
+    wished_ticks, limit_ticks = limit_ticks, _bounded(core, account, order, limit_ticks)
     if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
         return
     leg = position.short if order.side > 0 else position.long
@@ -67,7 +70,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     # A filled order may still be CANCELED: one that was reduced to its position has traded less than it ordered.
     if not order.leaves:
         _end_filled(core, account, position, order)
-    elif order.price and (order.tif == GTC or order.tif == POST_ONLY) and not stopped:
+    elif order.price and (order.tif == GTC or order.tif == POST_ONLY) and not stopped and limit_ticks == wished_ticks:
         lifecycle.add_to_book(core, position, order)
         if order.reduce or order.closing:
             # its own fills may have shrunk the position below what it and older orders would close
@@ -78,8 +81,21 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     else:
         price = core.products[order.product].price_text(limit_ticks)
         kind = "the market order's bound" if not order.price else "the limit"
+        if limit_ticks != wished_ticks:
+            kind = "the largest slippage from mark"
         reason = stopped or f"nothing more to take at {kind} of {price} or better"
         lifecycle.cancel_or_retry(core, account, order, reason)
+
+
+def _bounded(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> int:
+    """Return the worst price that an order really trades at: its limit, and at most the largest slippage from mark."""
+    mark_ticks, product = core.state.markets[order.product].mark, core.products[order.product]
+    if (limit_ticks - mark_ticks) * order.side * SLIPPAGE_UNIT <= mark_ticks * product.max_slippage:
+        return limit_ticks
+    # Participants quote from the index, and a liquidation has its own bound.
+    if account.kind == "market" or order.type == LIQUIDATION:
+        return limit_ticks
+    return slippage_bound(product, order.side, mark_ticks, product.max_slippage)
 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
@@ -138,8 +154,9 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
                 break
             maker = found
         # The resting order goes and the taker trades on, so that no account trades with itself.
-        if maker.address == order.address:
-            lifecycle.cancel(core, account, maker, f"self-trade prevented: order {order.id} is of the same account")
+        if maker.address == order.address or _same_owner(core, order, maker):
+            resting = core.state.accounts[maker.address]
+            lifecycle.cancel(core, resting, maker, f"self-trade prevented: order {order.id} is of the same account")
         else:
             stopped = _fill(core, account, position, order, maker)
             if stopped:
@@ -147,6 +164,15 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
     return stopped
+
+
+def _same_owner(core: Core, order: VenueOrder, maker: VenueOrder) -> bool:
+    """Return whether two orders are of a leader and its vault, or of two of its vaults."""
+    vaults = core.state.vaults
+    one, other = vaults.get(order.address), vaults.get(maker.address)
+    if one is other:  # neither is of a vault
+        return False
+    return (one.owner if one else order.address) == (other.owner if other else maker.address)
 
 
 APART = (
@@ -428,7 +454,7 @@ def _fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, lis
         for resting in level.orders.values():
             address = resting.address
             # Own orders are cancelled by the matching, and classmates' may be passed over, so they add nothing.
-            if address == order.address or _is_apart(core, group, order, resting):
+            if address == order.address or _same_owner(core, order, resting) or _is_apart(core, group, order, resting):
                 continue
             maker = makers.get(address)
             if maker is None:
