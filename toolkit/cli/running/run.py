@@ -29,7 +29,7 @@ from ...errors import InputError, RateLimited, TransportError
 from ...limits import Limits
 from ...research.live_trading.launch import runner_of
 from ...research.running.voice import log_to
-from ...research.strategy import Strategy
+from ...research.strategy import Strategy, StrategyLike
 from ...session import Session, connect
 from ...wallet import Wallet
 from .opening import account_of, open_local, read_limits
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         return 5
 
 
-def _run(args: argparse.Namespace, strategy: Any) -> int:
+def _run(args: argparse.Namespace, strategy: StrategyLike) -> int:
     name = args.name or args.file.stem
     with open_to_trade(args) as session:
         options: dict[str, Any] = {"interval": args.interval, "warm_up": args.warm_up, "notify": args.notify}

@@ -242,7 +242,6 @@ class RunState:
         self._own_fills: dict[str, OwnFill] = {}
         self._own_cash = 0.0
         """What the run's fills and its part of the funding have paid and cost since its first start, USDC."""
-        self._marks: dict[str, float] = {}
         self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
         """Product → candle that one list leaves out and the other has, in words."""

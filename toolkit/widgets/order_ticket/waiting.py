@@ -25,6 +25,7 @@ from .holdings import AccountStreams
 from .order_tracker import CANCELED, REJECTED, WAITING, shown_status
 
 if TYPE_CHECKING:
+    from ...client.limits.run_status import RunFiles
     from ...client.orders.delivery import Prepared
     from ...plain_session import Session
     from ...products import Product
@@ -96,6 +97,7 @@ class WaitingOrder:
         self.symbols: tuple[str, ...] = (plan.kept.symbol,)
         self.still_open: list[str] = []
         self.ending = False
+        self.files: RunFiles | None = None
         self.now = 0
         self._price = plan.price
         self._first: Prepared | None = None
