@@ -241,6 +241,7 @@ class RunState:
         self.shared = False
         self._own_fills: dict[str, OwnFill] = {}
         self._own_cash = 0.0
+        self._before = set[str]()
         """What the run's fills and its part of the funding have paid and cost since its first start, USDC."""
         self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
@@ -307,6 +308,9 @@ class RunState:
         # At a first start those of its first millisecond came before it, too.
         self._seen["fills"] = counted if journal.begun else self._seen["fills"] | counted
         self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
+        if journal.begun is not None:
+            self._before = set(journal.begun.before)
+            self._seen["ledger"] |= dict.fromkeys(self._before, journal.begun.time)
         # Orders of the last minute before a crash count for the limit on orders, too.
         self.sent_ms.extend(journal.sent_ms[-1_000:])
         self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
@@ -864,8 +868,9 @@ class RunState:
         table : DataFrame
             The table, with the column `id`.
         """
-        if self.first_ms == self.started_ms:
-            table = table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
+        first = self.first_ms == self.started_ms
+        if before := self.earlier.get(name, set()) if first else self._before if name == "ledger" else set():
+            table = table[~table["id"].astype(str).isin(before)]
         if self.journal is None or "client_order_id" not in table:
             return table
         return table[table["client_order_id"].map(self.journal.owns).astype(bool)]

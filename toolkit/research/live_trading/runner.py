@@ -451,7 +451,8 @@ class Runner:
         params = {name: str(value) for name, value in self.strategy.params.items()}
         if begun is None:
             insist(state.take_account)
-            journal.append(state.now(), params=params, equity=state.equity, trials=len(trials))
+            before = tuple(sorted(state.earlier["ledger"]))
+            journal.append(state.now(), params=params, equity=state.equity, trials=len(trials), before=before)
             return
         # Limits on losses count from the first start, or a crash would grant a new loss each time.
         state.first_equity = begun.equity
