@@ -279,7 +279,7 @@ class Session(plain_session.Session):
     def runs(self) -> Runs:
         """Return a widget with the runs of strategies on this account, and a button for each that stops it.
 
-        It has those with a name, in whatever program of this machine they run: state, positions, profit, last event,
+        It has those with a name, in any program of this machine: state, positions, profit, last event,
         and the end of the agent's approval. `toolkit.runs()` is a table of all accounts.
 
         Returns

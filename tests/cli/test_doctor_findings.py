@@ -25,7 +25,7 @@ ACTIVE = {"status": 1, "agentName": "bot", "masterAddress": MASTER, "expiresAt":
 LISTED = Finding("products", "ok", "1 listed: BTCUSDC")
 APPROVED = Finding("agent", "ok", f"approved as 'bot' by {MASTER} until 2026-01-10 00:00 UTC")
 RICH = Finding("account", "ok", f"{MASTER} has an equity of 1,012.50 USDC")
-HOW = "session.exchange.approve_agent(validity_seconds=7 * 86400)"
+HOW = "`toolkit agent renew`, or session.exchange.approve_agent(validity_seconds=7 * 86400)"
 WITH_MASTER = f"approve it with a session that has the master key: {HOW}"
 
 

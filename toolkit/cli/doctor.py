@@ -502,7 +502,7 @@ def _approval(session: Session, row: AccountAgent, signed: int | None) -> Findin
 
 
 def _approve(session: Session) -> str:
-    how = "session.exchange.approve_agent(validity_seconds=7 * 86400)"
+    how = "`toolkit agent renew`, or session.exchange.approve_agent(validity_seconds=7 * 86400)"
     if session.wallet is not None and session.wallet.master:
         return f"approve it: {how}"
     return f"approve it with a session that has the master key: {how}"

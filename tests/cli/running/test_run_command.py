@@ -163,6 +163,11 @@ def test_what_can_not_run_is_refused_in_words(
     assert said in capsys.readouterr().err
 
 
+def test_a_venue_that_is_not_there_yet_is_tried_again_by_a_supervisor(home: Path) -> None:
+    words = ["run", str(home / "carry.py"), "--env", "local", "--url", "http://127.0.0.1:9"]
+    assert main(words) == 5  # systemd's unit of the page restarts it, unlike after 2
+
+
 def test_without_runs_the_list_says_how_to_start_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs"]) == 0
     assert "`toolkit run strategy.py` starts one" in capsys.readouterr().out

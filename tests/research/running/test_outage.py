@@ -47,3 +47,15 @@ def test_a_run_with_a_name_goes_on_after_an_outage(
                 assert told == ["PAUSE", "CONTINUE", "END"]
                 assert len(run.fills) > 12
                 assert session.positions()["size"].iloc[0] == pytest.approx(float(run.positions[BTC].iloc[-1]))
+
+
+def test_a_run_that_began_with_the_venue_is_continued_without_a_loss_of_its_deposit() -> None:
+    def flips(ctx: Any, bar: Any) -> None:
+        ctx.target(BTC, "0" if ctx.position(BTC) else "0.01")
+
+    with toolkit.connect(clock="manual") as session:
+        options: dict[str, Any] = {"limits": toolkit.Limits(max_loss=100), "duration": "5m", "name": "first"}
+        runs = [research.live(flips, session, [BTC], **options) for _ in range(3)]
+    assert [run.events["kind"].tolist().count("LIMIT") for run in runs] == [0, 0, 0]
+    assert runs[-1].transfers.empty
+    assert len(runs[-1].fills) == 15

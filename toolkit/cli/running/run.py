@@ -10,7 +10,7 @@ The agent key is read from the environment (TOOLKIT_AGENT_KEY). A limits file is
 
 Exit codes: 0 if its duration is over or it was told to end. 1 for an error of the strategy. 2 for wrong usage, or where
 it can't start. 3 if a limit ended it. 4 if the venue or its owner ended it: a liquidation, a revoked agent, a position
-closed by hand. 5 if the venue could not be asked what is open. 130 for Ctrl-C.
+closed by hand. 5 if the venue does not answer at its start, or could not be asked what is open. 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...errors import InputError, RateLimited, TransportError
 from ...limits import Limits
 from ...research.live_trading.launch import runner_of
 from ...research.running.voice import log_to
-from ...research.strategy import Strategy
+from ...research.strategy import Strategy, StrategyLike
 from ...session import Session, connect
 from ...wallet import Wallet
 from .opening import account_of, open_local, read_limits
@@ -62,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="whom to tell: http(s)://… gets JSON, others are addresses of Apprise (ntfy://…)",
     )
+    add("--heartbeat", metavar="TO", help="address that is read each minute, or file that is touched, while it runs")
     add(
         "--log",
         type=Path,
@@ -79,9 +80,18 @@ def run(args: argparse.Namespace) -> int:
         Parsed arguments of the command.
     """
     strategy = read_strategy(args.file, args.which, args.set)
+    try:
+        return _run(args, strategy)
+    except (TransportError, RateLimited) as error:
+        print(f"toolkit run: {error}", file=sys.stderr, flush=True)
+        return 5
+
+
+def _run(args: argparse.Namespace, strategy: StrategyLike) -> int:
     name = args.name or args.file.stem
     with open_to_trade(args) as session:
         options: dict[str, Any] = {"interval": args.interval, "warm_up": args.warm_up, "notify": args.notify}
+        options["heartbeat"] = args.heartbeat
         limits = Limits() if args.limits is None else read_limits(args.limits)
         runner = runner_of(strategy, session, args.symbols, limits, args.duration, name=name, **options)
         log_to(args.log or runner.log_file)
@@ -90,9 +100,8 @@ def run(args: argparse.Namespace) -> int:
         except SystemExit:
             # A signal told it to end, and it has. One of the strategy's own is an error of it.
             return 0 if runner.error is None else 1
-        except (TransportError, RateLimited) as error:
-            print(f"toolkit run: {error}", file=sys.stderr, flush=True)
-            return 5
+        except (TransportError, RateLimited):
+            raise
         except Exception:
             traceback.print_exc()
             return 1

@@ -2,7 +2,7 @@
 
 `toolkit runs` lists them. `show NAME` shows all that is known of one. `stop NAME` cancels its orders and ends it, and
 with --flatten closes its positions too. `report NAME` writes the report of its Results. `log NAME` shows what happened,
-the newest lines last.
+the newest lines last. `page` serves the list as a page on this machine only, until Ctrl-C.
 
 A run whose program is gone is DIED. `stop` then cancels what it left, with the agent key of the environment.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from ...research.live_trading.attached import Attached, runs
 from ...session import connect
 from ...venue.development import masters
 from ...wallet import Wallet
+from .page import page_server
+
+PORT = 8647
+"""Usual port of the page."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         Parser of the command.
     """
     add = parser.add_argument
-    add("what", nargs="?", choices=("show", "stop", "report", "log"), help="what to do with one run")
+    add("what", nargs="?", choices=("show", "stop", "report", "log", "page"), help="what to do")
     add("name", nargs="?", metavar="NAME", help="its name, or ENVIRONMENT/ACCOUNT/NAME")
     add("--flatten", action="store_true", help="stop: close its positions too")
     add("--wait", type=float, default=60.0, metavar="SECONDS", help="stop: how long to wait for its end (60)")
     add("--out", type=Path, metavar="FILE", help="report: where to write it (NAME.html)")
+    add("--port", type=int, default=PORT, metavar="N", help=f"page: its port on 127.0.0.1 ({PORT})")
     add("--lines", type=int, default=40, metavar="N", help="log: how many lines (40)")
 
 
@@ -63,6 +69,11 @@ def run(args: argparse.Namespace) -> int:
         else:
             shown = table.drop(columns=["account", "strategy", "equity", "pid", "told"])
             print(shown.apply(lambda column: column.map(_shown)).to_string())
+        return 0
+    if args.what == "page":
+        with page_server(args.port) as server, suppress(KeyboardInterrupt):
+            print(f"the runs are on http://127.0.0.1:{server.server_port}/ until Ctrl-C", flush=True)
+            server.serve_forever()
         return 0
     if args.name is None:
         raise InputError(f"toolkit runs {args.what} NAME: which run? `toolkit runs` lists them", field="name")

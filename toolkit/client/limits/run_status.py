@@ -173,7 +173,7 @@ class RunFiles:
 
     @classmethod
     def unnamed(cls, folder: Path, number: int) -> RunFiles:
-        """Return the files of a run without a name in this process: a lock, and what is asked of it.
+        """Return the files of a run without a name in this process: a lock, and requests of others.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class RunFiles:
         return "another process" if status is None else f"process {status.pid} on {status.host}"
 
     def is_told_to_end(self) -> bool:
-        """Return whether the run is asked to stop, and has not taken that yet."""
+        """Return whether a request to stop waits for the run."""
         try:
             return msgspec.json.decode(self.asked.read_bytes(), type=Ask).what == "stop"
         except (OSError, msgspec.MsgspecError):
@@ -264,7 +264,7 @@ def running_files(environment: str, account: str) -> list[RunFiles]:
 
 
 def files_in(folder: Path) -> list[RunFiles]:
-    """Return the files of the runs with a name that have told something, by path.
+    """Return the files of the runs with a name that have written their status, by path.
 
     Parameters
     ----------

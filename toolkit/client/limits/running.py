@@ -25,7 +25,7 @@ class Placed(Protocol):
 
 
 class Endable(Protocol):
-    """A run of a strategy that can be told to end."""
+    """A run of a strategy that others can end."""
 
     @property
     def name(self) -> str:
@@ -107,7 +107,7 @@ class Elsewhere:
         Parameters
         ----------
         why : str, optional
-            What ended it, in words, which it is not told.
+            Reason, in words, which does not reach it.
         """
         self.files.ask(Ask("stop"))
 

@@ -59,7 +59,7 @@ def runs() -> pd.DataFrame:
 
 
 def _by_hand(known: list[RunStatus]) -> RunStatus | None:
-    """Return what is left of an account's profit beside its runs, None where nobody else has traded."""
+    """Return the part of an account's profit that no run has made, None where only one run has traded."""
     last = max(known, key=lambda one: one.told)
     # The account as of now, from as early as a run tells it. What has ended knows nothing of the time after.
     alive = [one for one in known if one.state in ("RUNNING", "PAUSED", "ENDING")] or [last]

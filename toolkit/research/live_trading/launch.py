@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
@@ -204,6 +205,7 @@ def live(
     agent_ends: AgentEnds = "refuse",
     name: str | None = None,
     notify: Notify | str | None = None,
+    heartbeat: str | Path | None = None,
 ) -> Results | Runner:
     """Run a strategy on the environment of a session until its time is over, or a limit or you stop it.
 
@@ -261,6 +263,9 @@ def live(
         Whom to tell of its start, fills, pauses, limits and end (default: nobody). It is a function of a text, or an
         address. http:// and https:// are sent JSON with `text`. Other addresses are those of Apprise, such as
         "ntfy://topic". One that fails does no harm to the run.
+    heartbeat : str or Path, optional
+        Sign that it runs and its venue answers: a file whose time is set every second, or an address that is read every
+        minute (default: none). Its absence can alert you.
 
     Returns
     -------
@@ -287,6 +292,7 @@ def live(
         raise InputError(f"run is {run!r} and name {name!r}: they are the same, so give one", field="name", value=name)
     settings: dict[str, Any] = {"interval": interval, "poll": poll, "warm_up": warm_up, "max_bar_age": max_bar_age}
     settings |= {"dry_run": dry_run, "adopt": adopt, "by_hand": by_hand, "agent_ends": agent_ends, "notify": notify}
+    settings["heartbeat"] = heartbeat
     runner = runner_of(strategy, session, symbols, limits, duration, name=run or name, **settings)
     if not background:
         return runner.run(duration, close_at_end=close_at_end)

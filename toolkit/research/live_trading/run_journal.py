@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Number of the format of a run's journal."""
-SCHEMA = "9c34b0f15b392b73"
+SCHEMA = "7428644e40e6c01a"
 """Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and start a new run")
 Sample = tuple[float, float, dict[str, int], dict[str, float]]
@@ -94,6 +94,8 @@ class Line(msgspec.Struct, omit_defaults=True):
         Equity at the first start, USDC (default: 0).
     trials : int
         Number of the project's trials at the first start (default: 0).
+    before : tuple of str
+        Ids of the ledger entries of the first start's millisecond that came before it (default: none).
     orders : tuple of Order
         Orders that are about to be sent, a bracket with its exits (default: none).
     ended : dict of int to float
@@ -112,6 +114,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     params: dict[str, str] | None = None
     equity: float = 0.0
     trials: int = 0
+    before: tuple[str, ...] = ()
     orders: tuple[Order, ...] = ()
     ended: dict[int, float] = {}
     fill: OwnFill | None = None

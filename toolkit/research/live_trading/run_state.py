@@ -174,7 +174,7 @@ class RunState:
     notes : list of tuple
         (Unix ms, kind, symbol, text), as in `Results.events`.
     is_told_to_end : callable
-        Whether another process has told the run to end, which its next poll takes.
+        Whether another process wants the run to end, which its next poll takes.
     say : callable
         What is called with each of them, too.
     say_order : callable
@@ -244,6 +244,7 @@ class RunState:
         self.paid: list[FundingFee] = []
         self.fees = 0.0
         self.shared = False
+        self._before = set[str]()
         self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
         """Product → candle that one list leaves out and the other has, in words."""
@@ -309,8 +310,10 @@ class RunState:
         # At a first start those of its first millisecond came before it, too.
         self._seen["fills"] = counted if journal.begun else self._seen["fills"] | counted
         self._newest_ms["fills"] = max(self._seen["fills"].values(), default=0)
-        if journal.begun:  # payments of the position that it held while it was down are its own, too
-            self._seen["funding_payments"] = {}
+        if journal.begun is not None:
+            self._seen["funding_payments"] = {}  # those of the position that it held while it was down are its own, too
+            self._before = set(journal.begun.before)
+            self._seen["ledger"] |= dict.fromkeys(self._before, journal.begun.time)
         # Orders of the last minute before a crash count for the limit on orders, too.
         self.sent_ms.extend(journal.sent_ms[-1_000:])
         self.placed.extend(placed for placed in journal.handles.values() if not placed.done)
@@ -852,7 +855,7 @@ class RunState:
                 yield row
 
     def read_funding(self) -> Iterator[FundingFee]:
-        """Yield the funding payments that were not read before, and that no earlier start of the run was told."""
+        """Yield the funding payments that were not read before, neither by an earlier start of the run."""
         told_ms = 0 if self.journal is None else self.journal.last_ms
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
@@ -881,8 +884,9 @@ class RunState:
         table : DataFrame
             The table, with the column `id`.
         """
-        if self.first_ms == self.started_ms:
-            table = table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
+        first = self.first_ms == self.started_ms
+        if before := self.earlier.get(name, set()) if first else self._before if name == "ledger" else set():
+            table = table[~table["id"].astype(str).isin(before)]
         if self.journal is None or "client_order_id" not in table:
             return table
         return table[table["client_order_id"].map(self.journal.owns).astype(bool)]

@@ -67,6 +67,8 @@ QUIET_GRACE_MS = 3_000
 """How long after its end a bar that the venue does not list counts as one without trades."""
 SHORTEST_POLL = 0.05
 """Seconds of this machine's that a poll is apart from the next at least, however fast the venue's time passes."""
+LOOK_AT_AGENT_MS = 600_000
+"""Time between two looks at whether the approval of the agent was renewed."""
 NEVER = float("inf")
 EXIT_CODES = {"END": 0, "STOP": 0, "KILL": 0, "LIMIT": 3, "INTERRUPT": 130}
 """Kind of a run's end → what `toolkit run` returns. The venue or the owner ended it by any other kind."""
@@ -127,6 +129,8 @@ class Runner:
         When the approval of the session's agent ends (default: not known).
     notify : callable or str, optional
         Whom to tell what happens, see `Teller` (default: nobody).
+    heartbeat : str or Path, optional
+        Address or file that shows that it is alive, see `Heartbeat` (default: none).
 
     Attributes
     ----------
@@ -163,6 +167,7 @@ class Runner:
         by_hand: ByHand = "pause",
         agent_until: pd.Timestamp | None = None,
         notify: Notify | str | None = None,
+        heartbeat: str | Path | None = None,
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
@@ -181,11 +186,10 @@ class Runner:
         self.still_open: list[str] = []
         self.error: BaseException | None = None
         self.state = RunState(session, self.symbols, self.interval_ms, mode=mode, dry_run=dry_run, journal=journal)
-        self._adopt = adopt
-        self._by_hand = by_hand
-        self._warn_ms = _day_before(agent_until)
+        self._adopt, self._by_hand = adopt, by_hand
+        self._warn_ms, self._look_at_agent_ms = _day_before(agent_until), 0
         self.notes = self.state.notes
-        self._voice = Voice(self.strategy.name if journal is None else journal.run.files.name, notify)
+        self._voice = Voice(self.strategy.name if journal is None else journal.run.files.name, notify, heartbeat)
         self.state.say, self.state.say_order = self._voice.event, self._voice.order
         self._ended_by = ""
         self._unknown = False
@@ -447,7 +451,8 @@ class Runner:
         params = {name: str(value) for name, value in self.strategy.params.items()}
         if begun is None:
             insist(state.take_account)
-            journal.append(state.now(), params=params, equity=state.equity, trials=len(trials))
+            before = tuple(sorted(state.earlier["ledger"]))
+            journal.append(state.now(), params=params, equity=state.equity, trials=len(trials), before=before)
             return
         # Limits on losses count from the first start, or a crash would grant a new loss each time.
         state.first_equity = begun.equity
@@ -584,6 +589,7 @@ class Runner:
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
             self._watch_agent()
             state.mark_answered()
+            self._voice.beat()
         # The next poll reads the same again. Only a silence of `max_stale` ends the run.
         except (TransportError, RateLimited) as failure:
             state.note("TRANSPORT", "", str(failure))
@@ -605,11 +611,20 @@ class Runner:
         return True
 
     def _watch_agent(self) -> None:
-        """Warn a day before the agent's approval ends, unless it was renewed."""
+        """Warn a day before the agent's approval ends, unless it was renewed, and notice a renewal."""
         now = self.state.now()
+        if self._look_at_agent_ms <= now < self._warn_ms and self._venue is None:
+            # What was signed here is known without a query.
+            signed = self.session.permissions.signed_until().items()
+            agent = str(self.session.wallet.agent if self.session.wallet else "").lower()
+            known = max((until for (address, _), until in signed if address == agent), default=0)
+            if known and (ends := utc(known)) != self._telling.agent_until:
+                self._telling.agent_until = ends
+                self._warn_ms = _day_before(ends)
+            self._look_at_agent_ms = now + LOOK_AT_AGENT_MS
         if now < self._warn_ms:
             return
-        said = ""
+        said, until = "", None  # type: str, pd.Timestamp | None
         try:
             until = check_agent(self.session)
             if until is not None and _day_before(until) <= now:

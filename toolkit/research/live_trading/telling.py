@@ -30,7 +30,12 @@ class Telling:
     agent_until : Timestamp or None
         When the approval of the session's agent ends.
     files : RunFiles or None
-        Files by which other processes know the run. One without a name tells nothing, and is asked to stop by them.
+        Files by which other processes know the run. They can only stop one without a name.
+
+    Attributes
+    ----------
+    agent_until : Timestamp or None
+        When the approval of the session's agent ends.
     """
 
     def __init__(
@@ -38,7 +43,7 @@ class Telling:
     ) -> None:
         self._state = state
         self._strategy = strategy
-        self._agent_until = 0 if agent_until is None else int(agent_until.timestamp() * 1000)
+        self.agent_until = agent_until
         self._asks = files
         if files is not None:
             state.is_told_to_end = files.is_told_to_end
@@ -94,7 +99,7 @@ class Telling:
             shared=state.shared,
             event=" ".join(filter(None, words)),
             event_time=event_ms,
-            agent_until=self._agent_until,
+            agent_until=0 if self.agent_until is None else int(self.agent_until.timestamp() * 1000),
             exit_code=exit_code,
             left_open=tuple(left_open),
         )

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx
@@ -35,6 +36,8 @@ TOLD = frozenset({*_GRAVE, "START", "RESUME", "CONTINUE", "END", "STOP", "INTERR
 """Kinds of events that are told, beside fills."""
 FILLS_EVERY_S = 60.0
 """Seconds in which the fills after one that was told are counted, and told together."""
+PING_S = 60.0
+"""Time between two signs of life to an address."""
 FLUSH_S = 5.0
 LOG_BYTES, LOG_FILES = 5_000_000, 5
 
@@ -46,10 +49,13 @@ class Teller:
     ----------
     notify : callable or str
         Function of a text, or an address: http:// or https:// gets JSON with `text`, others are given to Apprise.
+    what : str, optional
+        Name of the messages in the log (default: "notify").
     """
 
-    def __init__(self, notify: Notify | str) -> None:
+    def __init__(self, notify: Notify | str, what: str = "notify") -> None:
         self._send = notify if callable(notify) else _sender(notify)
+        self._what = what
         self._waiting: queue.Queue[str | None] = queue.Queue(maxsize=1_000)
         self._thread = threading.Thread(target=self._work, name="toolkit-notify", daemon=True)
         self._thread.start()
@@ -81,7 +87,7 @@ class Teller:
             # Whatever a hook of the user raises.
             except Exception as error:
                 if not failed:  # an address holds a secret, so its text is in no message
-                    logging.getLogger("toolkit.run").warning("notify failed: %s", type(error).__name__)
+                    logging.getLogger("toolkit.run").warning("%s failed: %s", self._what, type(error).__name__)
                 failed = True
 
 
@@ -105,6 +111,46 @@ def _sender(address: str) -> Notify:
     return send
 
 
+class Heartbeat:
+    """Shows that a run is alive and its venue answers it. Who watches it is alarmed by its absence.
+
+    Parameters
+    ----------
+    to : str or Path
+        An address http(s)://…, which is read every minute, or a file whose time is set every second.
+    """
+
+    def __init__(self, to: str | Path) -> None:
+        self._path, self._teller, self._every_s = None, None, PING_S
+        if str(to).startswith(("http://", "https://")):
+            self._teller = Teller(lambda _: httpx.get(str(to), timeout=10).raise_for_status(), "heartbeat")
+        elif "://" in str(to):
+            what = "heartbeat is a file, or an address http(s)://…"
+            raise InputError(what, field="heartbeat", rule="a file or an address", value=None)
+        else:
+            self._path, self._every_s = Path(to), 1.0
+        self._beaten_at = float("-inf")
+
+    def beat(self) -> None:
+        """Show it, if it is time."""
+        if monotonic() - self._beaten_at < self._every_s:
+            return
+        self._beaten_at = monotonic()
+        if self._teller is not None:
+            self._teller.tell("beat")
+        elif self._path is not None:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.touch()
+            except OSError:  # its absence is the alarm
+                return
+
+    def close(self) -> None:
+        """Stop."""
+        if self._teller is not None:
+            self._teller.close()
+
+
 class Voice:
     """Says what happens in a run.
 
@@ -114,9 +160,12 @@ class Voice:
         Name of the run, or of its strategy.
     notify : callable, str or None
         See `Teller`. None tells nobody.
+    heartbeat : str, Path or None, optional
+        See `Heartbeat` (default: none).
     """
 
-    def __init__(self, run: str, notify: Notify | str | None) -> None:
+    def __init__(self, run: str, notify: Notify | str | None, heartbeat: str | Path | None = None) -> None:
+        self._heartbeat = None if heartbeat is None else Heartbeat(heartbeat)
         self._run = run
         self._teller = None if notify is None else Teller(notify)
         self._told_ms, self._untold = float("-inf"), 0
@@ -184,8 +233,15 @@ class Voice:
         assert self._teller is not None
         self._teller.tell(f"{self._run}: {words}")
 
+    def beat(self) -> None:
+        """Show that the run is alive and its venue answers it."""
+        if self._heartbeat is not None:
+            self._heartbeat.beat()
+
     def close(self) -> None:
         """Wait for what was not told yet."""
+        if self._heartbeat is not None:
+            self._heartbeat.close()
         if self._teller is not None:
             self._teller.close()
 

@@ -104,6 +104,7 @@ class WaitingOrder:
         self.files: Any = None
         self.still_open: list[str] = []
         self.ending = False
+        self.files: RunFiles | None = None
         self.now = 0
         self._price = plan.price
         self._first: Prepared | None = None

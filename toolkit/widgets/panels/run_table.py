@@ -22,7 +22,7 @@ LOOK_S = 1.0
 
 
 class Runs(Panel):
-    """The runs with a name on the session's account, in whatever program of this machine they run.
+    """The runs with a name on the session's account, in any program of this machine.
 
     It shows state, positions, profit since the first start, the last event and the end of the agent's approval. A
     button stops a run after a confirmation: its orders are cancelled, its positions stay.
