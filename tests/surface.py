@@ -29,7 +29,7 @@ KINDS = {
     "Trade": "buy sell place replace cancel cancel_all close_position twap"
     " parent_orders stop_all resolve intents ticket exchange",
     "Settings": "limits permissions account wallet environment aio venue close",
-    "Live": "stream dashboard",
+    "Live": "stream dashboard runs",
 }
 """What a session's own names are for, in the order of the page."""
 SAID = {

@@ -16,14 +16,15 @@ ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
 BASE = {
     "progress", "tracebacks", "errors", "exposure", "limits", "returns", "environments", "numerals", "products",
-    "checks", "margin", "orders", "suggestions", "guards", "ethereum", "extras", "stored",
+    "checks", "margin", "orders", "sides", "suggestions", "guards", "ethereum", "extras", "stored",
 }  # fmt: skip
 MAY_IMPORT = {
     "secrecy": set(),
     "tracebacks": set(),
     "errors": {"secrecy", "tracebacks"},
     "exposure": set(),
-    "limits": {"errors", "exposure", "orders"},
+    "limits": {"errors", "exposure", "orders", "sides"},
+    "sides": {"protocol"},
     "returns": set(),
     "numerals": {"errors", "tracebacks"},
     "environments": {"errors"},

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Any)
 
 CONNECT = (
-    "environment", "wallet", "account", "venue", "clock", "seed", "market", "base_url", "control_token", "transport",
-    "follow", "fork", "limits",
+    "environment", "wallet", "account", "vault", "venue", "clock", "seed", "market", "base_url", "control_token",
+    "transport", "follow", "fork", "limits",
 )  # fmt: skip
 """The other parameters of `connect`, for suggestions."""
 
@@ -52,7 +52,7 @@ NOBODY = "0x" + "0" * 40
 """The account of a session that only reads public data."""
 
 
-def wrong_type(environment: object, wallet: object, account: object, **texts: object) -> str:
+def wrong_type(environment: object, wallet: object, account: object, vault: object, **texts: object) -> str:
     """Say which argument has the wrong type or form, or return "".
 
     The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
@@ -64,6 +64,8 @@ def wrong_type(environment: object, wallet: object, account: object, **texts: ob
     wallet : object
         Value that the caller of `connect` gave for it.
     account : object
+        Value that the caller of `connect` gave for it.
+    vault : object
         Value that the caller of `connect` gave for it.
     **texts : object
         Arguments that name an address or a file.
@@ -78,6 +80,8 @@ def wrong_type(environment: object, wallet: object, account: object, **texts: ob
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
+    if vault is not None and not (isinstance(vault, str) and is_address(vault)):
+        return "vault must be an address (0x and 40 hex digits)"
     return "environment must be the name of one, or an Environment" if is_like_key(environment) else ""
 
 

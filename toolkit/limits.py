@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .errors import InputError, LimitReached
 from .exposure import exposed
+from .sides import closes_leg, leg_of, sign_of
 
 if TYPE_CHECKING:
     from .orders import Order
@@ -235,10 +236,10 @@ class Book:
         steps : int
             Filled quantity in steps.
         """
-        sign = 1 if side.startswith("BUY") else -1
-        if self.hedge or side.endswith("_CLOSE_HEDGE"):
-            self.hedge = True
-            if (sign > 0) is side.endswith("_CLOSE_HEDGE"):
+        sign, closes = sign_of(side), closes_leg(side)
+        if self.hedge is not False or closes:
+            self.hedge = True if closes else self.hedge
+            if leg_of(side) == "SHORT":
                 self.shorts -= sign * steps
             else:
                 self.longs += sign * steps
@@ -256,11 +257,21 @@ class Book:
         shorts : int
             Steps of the short.
         """
-        if self.hedge:
-            self.longs, self.shorts = max(self.longs + longs, 0), max(self.shorts + shorts, 0)
-            return
-        net = self.net + longs - shorts
-        self.longs, self.shorts = max(net, 0), max(-net, 0)
+        self.longs, self.shorts = max(self.longs + longs, 0), max(self.shorts + shorts, 0)
+        if self.hedge is False:
+            self.set_mode(False)
+
+    def set_mode(self, hedge: bool) -> None:
+        """Note the account's position mode: in one-way mode the legs are one net position.
+
+        Parameters
+        ----------
+        hedge : bool
+            Whether it is hedge mode.
+        """
+        self.hedge = hedge
+        if not hedge:
+            self.longs, self.shorts = max(self.net, 0), max(-self.net, 0)
 
     def only_reduces(self, order: Order) -> bool:
         """Return whether an order can't open anything.
@@ -270,7 +281,7 @@ class Book:
         order : Order
             Order to be sent.
         """
-        return bool(order.reduce_only) or (self.hedge is not False and order.side.endswith("_CLOSE_HEDGE"))
+        return bool(order.reduce_only) or (self.hedge is not False and closes_leg(order.side))
 
     def reach(self, orders: Orders) -> Decimal:
         """Return the largest position that it could become with some orders, in base units.
@@ -284,7 +295,7 @@ class Book:
         for order, filled in orders:
             if not self.only_reduces(order):
                 left = Decimal(order.quantity) - exact(filled)
-                steps[order.side.startswith("BUY")] += round(left / self.step_size)
+                steps[sign_of(order.side) > 0] += round(left / self.step_size)
         if self.hedge is False and not self.covers:
             return max(self.longs + steps[True], self.shorts + steps[False]) * self.step_size
         return exposed(self.longs, self.shorts, steps[True], steps[False], self.hedge is not False) * self.step_size

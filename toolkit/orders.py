@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast, get_args, overload
@@ -25,6 +25,7 @@ from .products import Amount, Direction, Product, decimal_text, exact, identifie
 from .protocol.orders.items import OrderItem
 from .protocol.orders.names import ActionType, ConditionalType, ReduceOnly, Side, TimeInForce, TriggerBy
 from .protocol.reads.product_rows import ProductRule
+from .sides import in_mode, side_of, sign_of
 from .suggestions import meant
 
 if TYPE_CHECKING:
@@ -197,6 +198,29 @@ class Order(Shape):
         """
         return self.item(product.code).to_wire(reduce_field)
 
+    def in_mode(self, hedge: bool) -> Order:
+        """Return the order as an account in hedge mode places it: what only reduces closes its leg.
+
+        Sessions and runs do this for every order, as soon as the venue shows the account's position mode.
+
+        Parameters
+        ----------
+        hedge : bool
+            Whether the account is in hedge mode.
+
+        Returns
+        -------
+        Order
+            The same order in one-way mode.
+
+        Examples
+        --------
+        >>> orders.stop("BTCUSDC", "SELL", "60000").in_mode(hedge=True).side
+        'SELL_CLOSE_HEDGE'
+        """
+        side, reduce_only = in_mode(self.side, self.reduce_only, hedge)
+        return replace(self, side=side, reduce_only=reduce_only)
+
     def item(self, code: int) -> OrderItem:
         """Return the order as it is signed. Its fields are not checked yet.
 
@@ -331,6 +355,27 @@ class Bracket(Shape):
     def legs(self) -> tuple[Order, ...]:
         """The entry, then the take-profit and the stop-loss."""
         return tuple(leg for leg in (self.entry, self.take_profit, self.stop_loss) if leg is not None)
+
+    def in_mode(self, hedge: bool) -> Bracket:
+        """Return the bracket with each order as an account in hedge mode places it, see `Order.in_mode`.
+
+        Parameters
+        ----------
+        hedge : bool
+            Whether the account is in hedge mode.
+
+        Returns
+        -------
+        Bracket
+
+        Examples
+        --------
+        >>> made = orders.bracket(orders.market("BTCUSDC", "BUY", "0.01"), stop_loss="60000")
+        >>> [leg.side for leg in made.in_mode(hedge=True).legs]
+        ['BUY', 'SELL_CLOSE_HEDGE']
+        """
+        exits = (None if leg is None else leg.in_mode(hedge) for leg in (self.take_profit, self.stop_loss))
+        return Bracket(self.entry.in_mode(hedge), *exits)
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
         """Return the items of its action on the wire, the entry first.
@@ -820,15 +865,15 @@ def _exit(entry: Order, given: Amount | Order | None, kind: str) -> Order | None
     if given is None or isinstance(given, Order):
         return given
     make = stop if kind == "SL_FROM_POSITION" else take_profit
-    return make(entry.symbol, _closing(entry.side), given, entry.quantity)
+    return make(entry.symbol, side_of(-sign_of(entry.side)), given, entry.quantity)
 
 
 def _check_leg(entry: Order, leg: Order, kind: str, name: str) -> None:
     """Raise InputError for a leg that does not close the entry, or that its one product and kind would not carry."""
-    closing = _closing(entry.side)
+    closing = side_of(-sign_of(entry.side))
     # In hedge mode the side that closes has its own name.
     expected = (
-        ("side", leg.side.removesuffix("_CLOSE_HEDGE") == closing, leg.side, closing, f"a {entry.side} order"),
+        ("side", sign_of(leg.side) == sign_of(closing), leg.side, closing, f"a {entry.side} order"),
         ("reduce_only", leg.reduce_only == kind, leg.reduce_only, kind, "a bracket"),
         ("symbol", leg.symbol == entry.symbol, leg.symbol, entry.symbol, "a bracket"),
     )
@@ -839,10 +884,6 @@ def _check_leg(entry: Order, leg: Order, kind: str, name: str) -> None:
                 f"the {name} of {of} must {have} {wanted}, not {value}", field=f"{name}.{field}", value=value,
                 rule={"side": "opposite", "reduce_only": "kind"}.get(field, "same"), nearest=(str(wanted),),
             )  # fmt: skip
-
-
-def _closing(side: str) -> Side:
-    return "SELL" if side.startswith("BUY") else "BUY"
 
 
 @no_keys
@@ -881,10 +922,9 @@ def close_position(
     held = exact(size, "size")
     if held == 0:
         raise InputError("there is no position to close: size is 0", field="size", rule="not zero", value=size)
-    side = ("SELL" if held > 0 else "BUY") + ("_CLOSE_HEDGE" if hedge else "")
     text = decimal_text(size, "size").removeprefix("-")
-    # A *_CLOSE_HEDGE side only reduces, so it needs no REDUCE_ONLY.
-    return _without_legs(order(symbol, side, text, price, reduce_only=None if hedge else True, **options))
+    made = _without_legs(order(symbol, side_of(-held), text, price, reduce_only=True, **options))
+    return made.in_mode(hedge)
 
 
 @overload
@@ -1011,6 +1051,27 @@ class Twap(Shape):
     def interval_ms(self) -> int:
         """Time between two child orders."""
         return self.duration_ms // (self.slices - 1)
+
+    def in_mode(self, hedge: bool) -> Twap:
+        """Return the TWAP as an account in hedge mode trades it, see `Order.in_mode`.
+
+        Parameters
+        ----------
+        hedge : bool
+            Whether the account is in hedge mode.
+
+        Returns
+        -------
+        Twap
+
+        Examples
+        --------
+        >>> made = orders.twap("BTCUSDC", "SELL", "0.1", "10m", slices=5, reduce_only=True)
+        >>> made.in_mode(hedge=True).side
+        'SELL_CLOSE_HEDGE'
+        """
+        side, reduce_only = in_mode(self.side, "REDUCE_ONLY" if self.reduce_only else None, hedge)
+        return replace(self, side=side, reduce_only=reduce_only is not None)
 
     def child(self, quantity: Decimal) -> Order:
         """Return a child order: IOC, so that what finds no price is left to the next one.
@@ -1145,7 +1206,7 @@ def _unsigned(value: Amount, name: str, side: str) -> str:
     text = decimal_text(value, name)
     if not text.startswith("-") and (name == "quantity" or text.strip("0.")):
         return text
-    other = "sell" if side.startswith("BUY") else "buy"
+    other = "sell" if sign_of(side) > 0 else "buy"
     advice = f"To {other}, use {other}" if name == "quantity" else "Leave price out for a market order"
     raise InputError(f"{name} {text} is not above 0. {advice}", field=name, rule="sign", value=value)
 

@@ -61,6 +61,7 @@ class Session(session_methods.SessionMethods):
         *,
         wallet: Wallet | None,
         account: str | None,
+        vault: str | None = None,
         venue: LocalVenue | None,
         owns_venue: bool,
         control_token: Secret | None = None,
@@ -88,6 +89,7 @@ class Session(session_methods.SessionMethods):
             runtime = replace(runtime, now=self._clock.now_ms, observe=self._clock.observe)
         self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
+        self._vault = vault
         self._http = HttpTransport(environment.base_url, transport, self._timeout)
         plain_http = sending["plain_http"]
         served = ServedVenue(self._http, control_token, plain_http) if environment.name == LOCAL.name else None
@@ -99,11 +101,12 @@ class Session(session_methods.SessionMethods):
         """Runs of strategies on this session. `stop_all` ends them."""
         ledger = ExitLedger(self._ledger(sending["intents"]))
         name = f"{environment.label} {self._signer}"
-        self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader)
+        self._limits = OrderLimits(limits, name, ledger, self._checks, lambda: self._reader, vault)
         self._delivery = Delivery(
             environment=environment,
             wallet=wallet,
-            account=self._account,
+            account=self._master,
+            vault=vault,
             ledger=ledger,
             limits=self._limits,
             nonces=NonceSources(environment, self._local, connecting.largest_nonce(self._local)),
@@ -154,7 +157,7 @@ class Session(session_methods.SessionMethods):
 
     def _whereabouts(self) -> tuple[object, str]:
         """Return where and for whom it trades. See `client.limits.running.Placed`."""
-        return self._local or self.environment, str(self._known_account or "").lower()
+        return self._local or self.environment, str(self.account or "").lower()
 
     def _is_manual(self) -> bool:
         """Return whether time only moves by `advance`. A wait would never end then, so waits are skipped."""
@@ -264,7 +267,7 @@ class Session(session_methods.SessionMethods):
 
     def _find_account(self) -> None:
         """Ask the venue whose agent this session's key is, where that is not known yet."""
-        self._driver.run(self._account())
+        self._driver.run(self._master())
 
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it. It then trades no more.
@@ -316,6 +319,8 @@ class Session(session_methods.SessionMethods):
         else:
             where += f" at {self.environment.base_url}"
         who = f"account {_short(self._known_account)}" if self._known_account else "no account yet"
+        if self._vault is not None:
+            who = f"vault {_short(self._vault)}"
         if self.wallet is None or self._signer is None:
             return f"{where}, {who}, read-only"
         roles = [role for role in ("agent", "master") if getattr(self.wallet, role)]
@@ -340,6 +345,7 @@ class AsyncSession(session_methods.AsyncSessionMethods):
         self.wallet = session.wallet
         self.venue = session.venue
         self._session = session
+        self._vault = session._vault
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
         self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle, session._gate)
         self._catalogue = session._catalogue

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
-    from .widgets import Dashboard, OrderTicket
+    from .widgets import Dashboard, OrderTicket, Runs
 
 __all__ = ["AsyncSession", "Session", "ask", "connect"]
 
@@ -45,6 +45,7 @@ def connect(
     *,
     wallet: Wallet | None = None,
     account: str | int | None = None,
+    vault: str | None = None,
     venue: LocalVenue | None = None,
     clock: str | Clock = "real",
     seed: int = 7,
@@ -69,6 +70,9 @@ def connect(
         The keys (default: none, which is read-only, locally a development wallet).
     account : str or int, optional
         Address of the master, or locally its number or name (default: the wallet's).
+    vault : str, optional
+        Address of a vault that the session trades for, as its leader (default: none). Orders, positions, limits, runs,
+        panels and `stop_all` are the vault's. Approvals stay the account's.
     venue : LocalVenue, optional
         A local venue to join (default: a new one).
     clock : str or Clock, optional
@@ -117,8 +121,8 @@ def connect(
             "ws_url": sending.get("ws_url") or os.environ.get("TOOLKIT_WS_URL"),
             "intents": sending.get("intents"),
         }
-        if wrong := connecting.wrong_type(environment, wallet, account, **texts):
-            del environment, wallet, account, base_url, sending, texts
+        if wrong := connecting.wrong_type(environment, wallet, account, vault, **texts):
+            del environment, wallet, account, vault, base_url, sending, texts
             raise InputError(f"{wrong}. The value is not shown, as it may be a key", field=wrong.split()[0])
         chosen = connecting.sending_with_defaults(sending)
         ws_url, timeout = chosen["ws_url"], chosen["timeout"]
@@ -137,6 +141,7 @@ def connect(
             env,
             wallet=wallet,
             account=address,
+            vault=vault,
             venue=venue,
             owns_venue=owns_venue,
             control_token=token,
@@ -196,7 +201,7 @@ class Session(plain_session.Session):
     wallet : Wallet or None
         The keys that sign, None to read only.
     account : str or None
-        The master's address.
+        The master's address, or that of the vault of `connect(vault=…)`.
     venue : LocalVenue or None
         The local venue, here or served, None elsewhere.
     exchange : Exchange
@@ -270,6 +275,26 @@ class Session(plain_session.Session):
         from .widgets import Dashboard
 
         return Dashboard(self, symbol, interval)
+
+    def runs(self) -> Runs:
+        """Return a widget with the runs of strategies on this account, and a button for each that stops it.
+
+        It has those with a name, in whatever program of this machine they run: state, positions, profit, last event,
+        and the end of the agent's approval. `toolkit.runs()` is a table of all accounts.
+
+        Returns
+        -------
+        Runs
+            The runs as a widget.
+
+        Examples
+        --------
+        >>> session.runs()
+        <Runs no runs>
+        """
+        from .widgets import Runs
+
+        return Runs(self)
 
     def history(
         self,

@@ -7,18 +7,23 @@ import math
 import random
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import toolkit
 from tests.research.backtesting.events.recorded import events_of
 from tests.research.markets import Scripted, bars, flat
+from tests.support.network import Network
 from toolkit import orders
 from toolkit.errors import InputError
 from toolkit.research import Limits, Results, Strategy, backtest, live, paper
 from toolkit.research.context import Context
 from toolkit.research.data.event_array import Kind
 from toolkit.research.market_data import Bar
+from toolkit.venue.local import LocalVenue
 
 BTC = "BTCUSDC"
 GRID = {"X": {"tick_size": "0.01", "step_size": "1", "min_order_value": "1"}}
@@ -114,6 +119,47 @@ def test_a_trailing_stop_leaves_where_a_plain_loop_does_over_a_thousand_jumps(se
     run(Trailing(if_reached="refuse"), *rows)
 
 
+@st.composite
+def jumping(draw: st.DrawFn) -> list[tuple[float, float, float, float]]:
+    """Bars of whole cents, each of which may open far from the close before it."""
+    close, made = 10_000, []
+    for _ in range(draw(st.integers(5, 25))):
+        opened = max(200, close + draw(st.sampled_from([0, 0, draw(st.integers(-2_000, 2_000))])))
+        close = max(200, opened + draw(st.integers(-300, 300)))
+        high, low = (draw(st.integers(0, 200)) for _ in range(2))
+        made.append(
+            (opened / 100, (max(opened, close) + high) / 100, max(1, min(opened, close) - low) / 100, close / 100)
+        )
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    jumping(),
+    st.sampled_from([{"ratio": 0.01}, {"ratio": 0.2}, {"amount": 0.5}, {"atr": 2, "window": 3}]),
+    st.sampled_from([1, -1]),
+    st.sampled_from(["close", "refuse"]),
+)
+def test_a_stop_only_moves_with_its_position_whatever_jumps(rows: Any, far: Any, way: int, if_reached: str) -> None:
+    """While the position lasts, the venue always has the stop, or the price has passed the first one."""
+    seen: list[tuple[float, float]] = []
+
+    class Protected(Strategy):
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            if ctx.bars().length == 1:
+                (ctx.buy if way > 0 else ctx.sell)("X", "1")
+                self.exit = ctx.trailing_stop("X", **far, if_reached=if_reached)
+            elif ctx.position("X"):
+                standing = [float(one.order.trigger_price or "nan") for one in ctx.orders()]
+                seen.append((self.exit.stop, standing[0] if standing else math.nan))
+
+    run(Protected(), *rows)
+    stops = [stop for stop, _ in seen if stop == stop]
+    assert all((after - before) * way >= 0 for before, after in itertools.pairwise(stops))
+    begun = next((at for at, (_, standing) in enumerate(seen) if standing == standing), len(seen))
+    assert all(stop == standing for stop, standing in seen[begun:]), "it is never without its stop again"
+
+
 JUMP = [*flat(110, 2), (110, 121, 110, 120), (110, 111, 103, 104), *flat(104, 3)]
 
 
@@ -149,25 +195,30 @@ def test_an_entry_after_a_gap_has_a_first_stop_or_leaves() -> None:
     assert traded(found) == [("BUY", 90)]
 
 
-def test_a_jump_on_events_with_latency() -> None:
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_jump_on_events_with_latency(way: int) -> None:
+    """Long: the stop of 114.95 is passed, and the position is left at the bid of 109.9. A short mirrors it at 110."""
     rows: list[Any] = []
     before = 0.0
     quotes = (0, 110.5), (60_000, 110.6), (100_000, 121), (119_000, 118), (120_100, 110), (170_000, 104), (400_000, 103)
-    for ms, price in quotes:
+    for ms, price in ((ms, 110 + way * (price - 110)) for ms, price in quotes):
         gone = [(ms, Kind.DEPTH, side, before - side * 0.1, 0) for side in (1, -1)] if before else []
         rows += [*gone, *((ms, Kind.DEPTH, side, price - side * 0.1, 5) for side in (1, -1))]
-        rows.append((ms + 1, Kind.TRADE, 1, price + 0.1, 0.01))
+        rows.append((ms + 1, Kind.TRADE, way, price + way * 0.1, 0.01))
         before = price
 
     def on_bar(ctx: Context, bar: Bar) -> None:
         if ctx.bars().length == 1:
-            ctx.buy(BTC, "0.1")
+            (ctx.buy if way > 0 else ctx.sell)(BTC, "0.1")
             ctx.trailing_stop(BTC, 0.05)
-            ctx.stop_entry(BTC, "0.2", "115")
+            ctx.stop_entry(BTC, way * 0.2, 110 + way * 5)
 
     options: dict[str, Any] = {"latency": "200ms", "interval": "1m", "funding": None}
     found = backtest(on_bar, {BTC: events_of(*rows)}, products={BTC: {"min_order_value": "1"}}, **options)
-    assert traded(found) == [("BUY", 110.6), ("BUY", 121.1), ("SELL", 109.9)]
+    sides, prices = ("BUY", "BUY", "SELL") if way > 0 else ("SELL", "SELL", "BUY"), (110.6, 121.1, 109.9)
+    assert traded(found) == [
+        (side, pytest.approx(110 + way * (price - 110))) for side, price in zip(sides, prices, strict=True)
+    ]
     stamps = (found.fills["time"] - found.equity.index[0].floor("min")).dt.total_seconds().round(1).tolist()
     assert stamps[1] - stamps[0] == pytest.approx(100.2 - 46.7 - 0.2, abs=60)
     assert found.fills["quantity"].tolist()[2] == pytest.approx(0.3), "the whole position is left"
@@ -309,6 +360,93 @@ def test_a_run_that_continues_has_its_orders_at_the_client(monkeypatch: pytest.M
     waiting = ("Entry", "WAITING")
     assert seen[0] == [("TrailingStop", "ORDER_STATUS_UNTRIGGERED"), waiting, waiting, ("Iceberg", "NEW")]
     assert seen[-1] == [("TrailingStop", "ORDER_STATUS_UNTRIGGERED"), ("Iceberg", "NEW")], "one has cancelled the other"
+
+
+def on_venue(script: dict[int, Any], mode: str, duration: str = "6m") -> Results:
+    with toolkit.connect(clock="manual") as session:
+        session.venue.advance("3h")
+        session.venue.control.set_position_mode(session.account, mode)
+        return live(Scripted(script), session, [BTC], duration=duration, limits=Limits())
+
+
+def at(ctx: Context, ratio: float) -> str:
+    """A price at a ratio of the last one, in whole ticks."""
+    return ctx.product(BTC).price_text(round(ctx.price(BTC) * ratio / float(ctx.product(BTC).tick_size)))
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_one_cancels_the_other_on_a_venue_whatever_the_position_mode(mode: str) -> None:
+    """Two limit orders, two orders that wait here, and a stop-loss and a take-profit: of each pair one is left."""
+    pairs: list[tuple[Any, ...]] = []
+    seen: list[list[str]] = []
+
+    def enter(ctx: Context) -> None:
+        pairs.append(ctx.one_cancels_other(ctx.buy(BTC, "0.02", at(ctx, 0.8)), ctx.buy(BTC, "0.02", at(ctx, 1.001))))
+        pairs.append(
+            ctx.one_cancels_other(
+                ctx.stop_entry(BTC, "0.01", at(ctx, 0.99)), ctx.stop_entry(BTC, "-0.01", at(ctx, 0.5))
+            )
+        )
+
+    def leave(ctx: Context) -> None:
+        pairs.append(ctx.one_cancels_other(ctx.stop_loss(BTC, at(ctx, 0.5)), ctx.take_profit(BTC, at(ctx, 0.99))))
+
+    def look(ctx: Context) -> None:
+        seen.extend([one.state for one in pair] for pair in pairs)
+        seen.append([str(size) for size in ctx.legs(BTC)])
+
+    on_venue({0: enter, 2: leave, 5: look}, mode, "8m")
+    assert seen == [["CANCELED", "FILLED"], ["FILLED", "CANCELED"], ["CANCELED", "CANCELED"], ["0.0", "0.0"]]
+
+
+def test_the_cancel_of_a_group_is_sent_until_the_venue_has_it() -> None:
+    """For two minutes after the fill no cancel reaches the venue."""
+    with LocalVenue(clock="manual") as venue:
+        network, began = Network(venue), venue.host.now_ms()
+
+        def cut(request: httpx.Request) -> None:
+            if b"cancel" in request.content and venue.host.now_ms() < began + 4 * 60_000:
+                raise httpx.ConnectError("no route", request=request)
+
+        network.before = cut
+        pair: list[Any] = []
+
+        def enter(ctx: Context) -> None:
+            pair.extend(ctx.one_cancels_other(ctx.buy(BTC, "0.02", at(ctx, 0.8)), ctx.buy(BTC, "0.02", at(ctx, 1.01))))
+
+        with toolkit.connect(venue=venue, transport=network) as session:
+            seen: list[int] = []
+            script = {0: enter, **{bar: lambda ctx: seen.append(len(ctx.orders())) for bar in range(1, 7)}}
+            live(Scripted(script), session, [BTC], duration="8m", limits=Limits(max_stale=None))
+    assert [one.state for one in pair] == ["CANCELED", "FILLED"]
+    assert (seen[0], seen[-1]) == (1, 0)
+
+
+def test_exits_of_both_legs_are_two_pairs_and_one_that_opens_short_is_protected() -> None:
+    """In hedge mode the long leg ends by its take-profit. The short one keeps its exits."""
+    found: dict[str, Any] = {}
+
+    def enter(ctx: Context) -> None:
+        ctx.sell(BTC, "0.01")
+        found["trailing"] = ctx.trailing_stop(BTC, 0.1)
+        ctx.buy(BTC, "0.02")
+
+    def protect(ctx: Context) -> None:
+        with pytest.raises(InputError, match="two legs"):
+            ctx.stop_loss(BTC, at(ctx, 0.9))
+        for leg, stop, target in (("LONG", 0.5, 0.99), ("SHORT", 1.5, 0.5)):
+            pair = ctx.stop_loss(BTC, at(ctx, stop), leg=leg), ctx.take_profit(BTC, at(ctx, target), leg=leg)  # type: ignore[arg-type]
+            found[leg] = ctx.one_cancels_other(*pair)
+
+    def look(ctx: Context) -> None:
+        found["legs"] = ctx.legs(BTC)
+        found["states"] = [(name, one.done) for name in ("LONG", "SHORT") for one in found[name]]
+        found["side"] = found["trailing"].handle.order.side
+
+    on_venue({0: enter, 1: protect, 4: look}, "HEDGE")
+    assert found["legs"] == (0.0, -0.01)
+    assert found["states"] == [("LONG", True), ("LONG", True), ("SHORT", False), ("SHORT", False)]
+    assert found["side"] == "BUY_CLOSE_HEDGE"
 
 
 def test_in_hedge_mode_each_leg_has_its_stop() -> None:

@@ -124,11 +124,13 @@ class OrderHandle:
         Filled quantity, base units.
     reason : str
         Why the order was rejected or cancelled, else "".
+    asked : bool
+        Whether the run has asked to cancel it.
     state : str
         SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN.
     """
 
-    __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")
+    __slots__ = ("asked", "cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")
 
     def __init__(self, order: Order | Bracket) -> None:
         self.request = order
@@ -138,6 +140,7 @@ class OrderHandle:
         self.state = "SENT"
         self.filled = 0.0
         self.reason = ""
+        self.asked = False
 
     @property
     def done(self) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 from ..checks import ALREADY_REACHED
 from ..orders import Bracket, Order, close_position
 from ..products import Product
+from ..sides import side_of
 from .account_data import OrderHandle
 from .indicators import ATR
 from .market_data import Bar, BarHistory
@@ -448,9 +449,9 @@ class Exit(ClientOrder):
         if self.handle is not None:
             ctx._replace(self.handle, replace(self.handle.order, trigger_price=text))
             return
-        side = ("SELL" if kept.sign > 0 else "BUY") + ("_CLOSE_HEDGE" if ctx._is_hedged(self.symbol) else "")
         option = "TP_FROM_POSITION" if kept.profit else "SL_FROM_POSITION"
         self.stop = trigger
+        side: Any = side_of(-kept.sign)
         self._send(Order(self.symbol, side, "0", tif="IOC", reduce_only=option, trigger_price=text))  # type: ignore[arg-type]
 
     def _pass(self, why: str) -> None:
@@ -461,7 +462,7 @@ class Exit(ClientOrder):
         if close:
             amount = ctx.product(self.symbol).quantity_text(round(size / float(ctx.product(self.symbol).step_size)))
             signed = amount if self.kept.sign > 0 else f"-{amount}"
-            self._closing = ctx.place(close_position(self.symbol, signed, hedge=ctx._is_hedged(self.symbol)))
+            self._closing = ctx.place(close_position(self.symbol, signed))
 
 
 class TrailingStop(Exit):

@@ -14,6 +14,7 @@ import msgspec
 from ..errors import InputError
 from ..numerals import read_positive
 from ..products import Amount, Product, decimal_text
+from ..sides import Change, change_of, closes_leg, leg_of, side_of, sign_of
 from .account_data import FundingRates, OrderHandle
 from .client_orders import KINDS, ClientOrder, Entry, Exit, Iceberg, IfReached, KeptOrder, TrailingStop
 from .market_data import Bar, BarHistory, BookSnapshot, LongerBars, Precomputed, span_ms
@@ -175,6 +176,9 @@ class Context(ABC):
     ) -> OrderHandle | None:
         """Adjust a position to a signed size with one order.
 
+        In hedge mode the position is the long less the short. The other leg is closed first, with an order of its own,
+        before anything is opened. Then the last order is returned.
+
         A target is rounded to the nearest step. One that rounds to nothing is rejected, like an order below one step.
 
         Parameters
@@ -211,6 +215,10 @@ class Context(ABC):
         missing = whole_steps(quantity, step) - expected
         if not missing:
             return None if expected else self._reject_below_step(symbol, quantity, step)
+        hedged = self._is_hedged(symbol)
+        change = change_of(missing, *self._closable(symbol, step)) if hedged else Change(0, abs(missing))
+        if hedged and not change.opens:
+            return self._change(symbol, missing, change, price, options)
         if self._only_shrinks(symbol, missing):
             options.setdefault("reduce_only", True)
         else:
@@ -219,8 +227,29 @@ class Context(ABC):
             missing = min(missing, max(other, 0)) if missing > 0 else max(missing, min(other, 0))
             if not missing:
                 return None
-        amount = product.quantity_text(abs(missing))
-        return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
+            change = Change(min(change.closes, abs(missing)), max(abs(missing) - change.closes, 0))
+        return self._change(symbol, missing, change, price, options)
+
+    def _change(
+        self, symbol: str, steps: int, change: Change, price: Amount | None, options: dict[str, Any]
+    ) -> OrderHandle | None:
+        """Place the order that closes a leg, then the one that opens. Return the last, or the first that is refused."""
+        placed = None
+        for count, closes in ((change.closes, {"reduce_only": True}), (change.opens, {})):
+            if count and (placed is None or placed):
+                amount = self.product(symbol).quantity_text(count)
+                placed = self._place_new(symbol, side_of(steps), amount, price, {**options, **closes})
+        return placed
+
+    def _closable(self, symbol: str, step: float) -> tuple[int, int]:
+        """Return the steps of both legs that no order at market closes already, in hedge mode."""
+        long, short = self.legs(symbol)
+        left = {"LONG": round(long / step), "SHORT": round(-short / step)}
+        for placed in self.orders():
+            one = placed.order
+            if one.symbol == symbol and one.is_market and one.trigger_price is None and closes_leg(one.side):
+                left[leg_of(one.side)] -= round((float(one.quantity) - placed.filled) / step)
+        return left["LONG"], left["SHORT"]
 
     def _only_shrinks(self, symbol: str, steps: int) -> bool:
         """Return whether an order of so many signed steps is sent as one that only reduces."""
@@ -357,7 +386,8 @@ class Context(ABC):
         placed = self.place(whole.entry)
         for leg in whole.legs[1:]:
             profit = leg.reduce_only == "TP_FROM_POSITION"
-            self._exit(Exit, symbol, trigger=float(leg.trigger_price or 0), profit=profit, if_reached="close")
+            opened, trigger = "LONG" if side == "BUY" else "SHORT", float(leg.trigger_price or 0)
+            self._exit(Exit, symbol, opened, trigger=trigger, profit=profit, if_reached="close")
         return placed
 
     def one_cancels_other(self, *orders: OrderHandle | ClientOrder) -> tuple[OrderHandle | ClientOrder, ...]:
@@ -560,7 +590,14 @@ class Context(ABC):
             found.start()
         return found
 
-    def stop_loss(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def stop_loss(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Protect a position with a stop that stays with it.
 
         The stop is an order of the venue for the whole position. A position whose order is underway can be protected,
@@ -572,6 +609,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" it is left, as at the venue.
@@ -595,9 +634,16 @@ class Context(ABC):
         >>> research.backtest(on_bar, bars).fills[["side", "price"]].head(2).values.tolist()
         [['BUY', 63423.2], ['SELL', 62000.0]]
         """
-        return self._exit(Exit, symbol, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=float(read_positive(trigger, "trigger")), if_reached=if_reached)
 
-    def take_profit(self, symbol: str, trigger: Amount, *, if_reached: IfReached = "close") -> Exit:
+    def take_profit(
+        self,
+        symbol: str,
+        trigger: Amount,
+        *,
+        leg: Literal["LONG", "SHORT"] | None = None,
+        if_reached: IfReached = "close",
+    ) -> Exit:
         """Close a position with a profit at a price, as `stop_loss` does with a loss.
 
         Parameters
@@ -606,6 +652,8 @@ class Context(ABC):
             Product symbol, such as "BTCUSDC".
         trigger : str, int, float or Decimal
             Price that triggers it, USDC.
+        leg : {"LONG", "SHORT"}, optional
+            Leg that it closes in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, see `stop_loss` (default: "close").
 
@@ -629,7 +677,7 @@ class Context(ABC):
         [['BUY', 63423.2], ['SELL', 64000.0]]
         """
         found = float(read_positive(trigger, "trigger"))
-        return self._exit(Exit, symbol, trigger=found, profit=True, if_reached=if_reached)
+        return self._exit(Exit, symbol, leg, trigger=found, profit=True, if_reached=if_reached)
 
     def trailing_stop(
         self,
@@ -662,7 +710,7 @@ class Context(ABC):
         window : int, optional
             Bars of the average true range (default: 14).
         leg : {"LONG", "SHORT"}, optional
-            Leg that it protects in hedge mode (default: the only one that is open).
+            Leg that it protects in hedge mode (default: the only one that is open, or the one that is being opened).
         if_reached : {"close", "refuse"}, optional
             Policy if the price has passed the trigger, such as after a gap (default: "close"). With "close"
             the position is closed at market, with "refuse" the present stop is left, as at the venue.
@@ -740,7 +788,7 @@ class Context(ABC):
         side, size = _signed(quantity)
         made = self._made(symbol, side, size, price, options)
         level = 0.0 if trigger is None else float(read_positive(trigger, "trigger"))
-        sign = way if side == "BUY" else -way
+        sign = way * sign_of(side)
         found = self._client(Entry, symbol, legs=made.legs, trigger=level, sign=sign, at=at, start=False)
         self._refuses(found, made)
         return found
@@ -762,7 +810,8 @@ class Context(ABC):
         if self._is_hedged(symbol) and leg is None and long and short:
             text = f"{symbol} has two legs. Give leg='LONG' or leg='SHORT'"
             raise InputError(text, field="leg", rule="one leg", value=None, nearest=("LONG", "SHORT"))
-        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", -1 if short and not long else 1)
+        one = long or short or self.underway(symbol)  # without a position it is for the one that is underway
+        sign = {"LONG": 1, "SHORT": -1}.get(leg or "", -1 if one < 0 else 1)
         return self._client(kind, symbol, sign=sign, **settings)
 
     def _client(self, kind: type[AnyClient], symbol: str, *, start: bool = True, **state: Any) -> AnyClient:
@@ -827,34 +876,49 @@ class Context(ABC):
         for order in self.waiting(symbol):
             order.cancel("cancelled by its owner (all)")
 
+    def _note_cut(self, placed: OrderHandle) -> None:
+        """Note an order that was cancelled if the venue has cut it."""
+        order, symbol = placed.order, str(placed.order.symbol)
+        # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
+        held = self.legs(symbol)[order.side.startswith("BUY")]
+        partly = placed.filled and (held or not (order.reduce_only or order.side.endswith("_HEDGE")))
+        found_too_little = partly or (order.is_market and not placed.filled)
+        # No cancel reaches an order at market in time. A venue without reasons does not say who cancelled another one.
+        by_venue = order.is_market or (placed.reason and not placed.asked)
+        if found_too_little and by_venue and order.trigger_price is None:
+            why = f": {placed.reason}" if placed.reason else ""
+            self._note("CUT", symbol, f"{order.describe()}, filled {placed.filled:g}{why}")
+
     def _follow_fills(self) -> None:
         """Show the venue's answers to the client-side orders. Cancel the rest of each group of which one was filled."""
         for order in list(self._clients):
             if not order.done:
                 order.settle()
         for group in list(self._groups):
-            filled = any(one.acted for one in group)
-            if filled or all(one.done for one in group):
+            left = [one for one in group if not (one.acted or one.done)]
+            if not left:
                 self._groups.remove(group)
-            for one in group if filled else ():
-                if not one.acted and not one.done:
-                    one.cancel() if isinstance(one, ClientOrder) else self.cancel(one)
+            for one in left if any(one.acted for one in group) else ():
+                if isinstance(one, ClientOrder):
+                    one.cancel()
+                elif not one.asked:  # a cancel that did not reach the venue is sent again
+                    self.cancel(one)
 
     def _reject_below_step(
         self, symbol: str, quantity: Amount, step: float, least: str = "half a step"
     ) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps, None for a target of 0."""
         size = float(quantity)
-        if abs(size) < 5e-9:  # nothing, also as the text of an order
+        if abs(size) < 1e-12:  # nothing, or what adding floats has left of it
             return None
-        text = f"{abs(size):.8f}".rstrip("0")
+        text = f"{abs(size):.{8 if abs(size) >= 5e-9 else 15}f}".rstrip("0")
         reason = f"a target of {text} {symbol} is less than {least} of {step:g}. The smallest is {step:g}"
         return self._reject_target(symbol, size, text, reason)
 
     def _reject_target(self, symbol: str, size: float | Decimal, text: str, reason: str) -> OrderHandle:
         from ..orders import Order
 
-        return self._reject(OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC")), reason)
+        return self._reject(OrderHandle(Order(symbol, side_of(size), text, tif="IOC")), reason)
 
     @abstractmethod
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
@@ -983,7 +1047,7 @@ class Context(ABC):
         for size in sizes:
             amount = product.quantity_text(abs(round(size / float(product.step_size))))
             signed = amount if size > 0 else f"-{amount}"
-            placed = self.place(close_position(symbol, signed, hedge=self._is_hedged(symbol)))
+            placed = self.place(close_position(symbol, signed))
         return placed
 
     def _is_hedged(self, symbol: str) -> bool:
@@ -1401,7 +1465,7 @@ class Context(ABC):
 def _signed(quantity: Amount) -> tuple[str, str]:
     """Return side and size of a signed quantity."""
     text = str(quantity)
-    return ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
+    return side_of(-1 if text.startswith("-") else 1), text.removeprefix("-")
 
 
 def _policy(if_reached: str) -> str:

@@ -126,7 +126,7 @@ def _class_of(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # the low byte of an extended error code is its class
 
 
-def hold(path: Path) -> sqlite3.Connection | None:
+def hold(path: Path, wait: float = 0.2) -> sqlite3.Connection | None:
     """Take a lock that ends with this process and return what holds it until it is closed, None if another has it.
 
     The file of this name stays empty: SQLite locks it on every system.
@@ -135,6 +135,8 @@ def hold(path: Path) -> sqlite3.Connection | None:
     ----------
     path : Path
         Path of the file.
+    wait : float, optional
+        How long another one may still hold it, seconds (default: 0.2).
 
     Raises
     ------
@@ -144,7 +146,7 @@ def hold(path: Path) -> sqlite3.Connection | None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()  # the error of a folder that takes no files names it
     with contextlib.suppress(sqlite3.Error):
-        held = connect(path, timeout=0.2)
+        held = connect(path, timeout=wait)
         try:
             held.execute("BEGIN EXCLUSIVE")
             return held

@@ -1,4 +1,4 @@
-"""Widgets for notebooks: order ticket, order book, trades, candles, blotter, account, dashboard, permissions.
+"""Widgets for notebooks: order ticket, order book, trades, candles, blotter, account, dashboard, permissions, runs.
 
 Each is a class that takes the session, such as `toolkit.widgets.Candles(session, "BTCUSDC")`. It follows the live feed
 until its `close()`, or that of the session. `session.ticket(symbol)` and `session.dashboard(symbol)` make two of them.
@@ -22,13 +22,14 @@ _MEMBERS = {
     "panels.header": ("Header",),
     "panels.leaderboard": ("Leaderboard",),
     "panels.permission_table": ("Permissions",),
+    "panels.run_table": ("Runs",),
 }
 _HOMES = {name: module for module, names in _MEMBERS.items() for name in names}
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
     "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Header", "Leaderboard", "LiquidationMap",
-    "OrderBook", "OrderTicket", "Permissions", "Trades", "theme",
+    "OrderBook", "OrderTicket", "Permissions", "Runs", "Trades", "theme",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .panels.header import Header
     from .panels.leaderboard import Leaderboard
     from .panels.permission_table import Permissions
+    from .panels.run_table import Runs
 
 __getattr__ = on_first_use(__name__, _HOMES, "ipywidgets", "anywidget")
 

@@ -34,6 +34,8 @@ SCHEMAS = {
     "account": "", "orders": "symbol limit:integer", "fills": "symbol limit:integer",
     "backtest": "rule! symbol! interval days:integer fast:integer slow:integer share:number", "luck": "",
     "preview": _ORDER, "place": f"{_ORDER} key!",
+    "replace": "key order_id price quantity", "protect": "key! symbol! stop_loss take_profit leg=LONG|SHORT",
+    "leverage": "symbol! leverage!", "margin_mode": "symbol! mode!=CROSS|ISOLATED",
     "cancel": "key order_id symbol", "close": "key! symbol!", "stop": "reason!", "advance": "span!",
 }  # fmt: skip
 
@@ -50,7 +52,7 @@ def session(own_trials: None) -> Iterator[Session]:
 def answer(session: Session, name: str, **arguments: Any) -> Any:
     """Return the answer of a tool, or its error as a text in a list."""
     text, failed = called(Tools(session), name, arguments)
-    return [text] if failed else json.loads(text)
+    return [text] if failed else json.loads(text)["result"]
 
 
 def short(schema: dict[str, Any]) -> str:
@@ -68,7 +70,7 @@ def test_every_tool_declares_its_parameters_types_choices_and_hints(session: Ses
     found = [declared(tools, name) for name in tools.names()]
     assert {one["name"]: short(one["inputSchema"]) for one in found} == SCHEMAS
     for one in found:
-        changes = one["name"] in ("place", "cancel", "close", "stop", "advance")
+        changes = one["name"] in (*Tools.TRADING[1:], "advance")
         assert one["annotations"] == {"readOnlyHint": not changes, "idempotentHint": one["name"] != "advance"}
         assert one["inputSchema"]["additionalProperties"] is False
         assert one["inputSchema"]["type"] == "object"
@@ -248,7 +250,7 @@ def test_each_leg_is_closed_by_one_order(side: str, leg: str, mode: str, session
     assert session.positions()["side"].tolist() == [leg]
     [closed] = answer(session, "close", key="out", symbol=BTC)
     assert (closed["status"], Decimal(closed["filled"]), closed["repeated"]) == ("FILLED", Decimal("0.01"), False)
-    assert list(closed) == ["order_id", "status", "filled", "average_price", "reason", "repeated"]
+    assert list(closed) == ["symbol", "order_id", "status", "filled", "average_price", "reason", "repeated"]
     assert len(session.positions()) == 0
     answer(session, "place", key="in again", symbol=BTC, side=side, quantity="0.02")
     assert answer(session, "close", key="out", symbol=BTC) == [{**closed, "repeated": True}]
@@ -453,3 +455,97 @@ def test_an_agent_at_an_address_trades_beside_a_session_of_its_key() -> None:
                 assert (found["status"], found["filled"]) == ("FILLED", "0.010")
             assert inside.positions()["size"].tolist() == [0.08]
             assert len(inside.orders(open=True)) == 8
+
+
+def test_each_answer_names_its_environment_its_request_and_its_units(session: Session) -> None:
+    def whole(name: str, **arguments: Any) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(called(Tools(session), name, arguments)[0])
+        return found
+
+    placed = whole("place", key="a", symbol=BTC, side="BUY", quantity="0.01")
+    assert placed["environment"] == "local"
+    assert placed["result"]["symbol"] == BTC
+    assert placed["units"] == {"filled": "base units", "average_price": "USDC per base unit"}
+    account = whole("account")
+    assert account["result"]["positions"][0]["symbol"] == BTC
+    assert account["units"]["margin"] == "USDC"
+    prices = whole("prices")["units"]
+    assert (prices["funding_rate"][:5], prices["change"]) == ("ratio", "ratio in 24 h, 0.01 is 1 %")
+    again = whole("place", key="a", symbol=BTC, side="BUY", quantity="0.01")
+    assert again["request"] == placed["request"] != account["request"]
+
+
+ORDER_OF_A_KEY: dict[str, Any] = {"symbol": BTC, "side": "BUY", "quantity": "0.01", "price": "60000", "tif": "GTC"}
+EXITS = {"take_profit": "70000", "stop_loss": "50000"}
+CHANGES: dict[str, dict[str, Any]] = {
+    "quantity": {"quantity": "0.02"}, "price": {"price": "60001"}, "tif": {"tif": "POST_ONLY"},
+    "side": {"side": "SELL", "price": "70000", "take_profit": "60000", "stop_loss": "80000"},
+    "stop": {"stop_loss": "51000"}, "profit": {"take_profit": "71000"}, "one exit": {"stop_loss": None},
+    "no exits": {"stop_loss": None, "take_profit": None},
+    "product": {"symbol": "ETHUSDC", "price": "2000", "take_profit": "3000", "stop_loss": "1900"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", pytest.param("HEDGE", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("changed", CHANGES)
+def test_a_key_with_any_other_argument_is_refused_also_after_a_restart(
+    session: Session, tmp_path: Path, changed: str, mode: str
+) -> None:
+    session.venue.control.set_position_mode(str(session.account), mode)
+    given = {**ORDER_OF_A_KEY, **EXITS}
+    with toolkit.connect(venue=session.venue, intents=tmp_path / "ledger") as made:
+        assert answer(made, "place", key="k", **given)["status"] == "NEW"
+        assert answer(made, "place", key="k", **given)["repeated"] is True
+    other = {name: value for name, value in {**given, **CHANGES[changed]}.items() if value is not None}
+    with toolkit.connect(venue=session.venue, intents=tmp_path / "ledger") as made:
+        [said] = answer(made, "place", key="k", **other)
+        assert said.startswith("this key names another order already")
+        assert answer(made, "place", key="k", **given)["repeated"] is True
+        assert len(made.orders(open=True)) == 3
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_a_key_that_only_reduces_is_the_same_order_when_it_is_repeated(session: Session, mode: str) -> None:
+    session.venue.control.set_position_mode(str(session.account), mode)
+    answer(session, "place", key="in", symbol=BTC, side="BUY", quantity="0.02")
+    given = {"key": "out", "symbol": BTC, "side": "SELL", "quantity": "0.01", "reduce_only": True}
+    for repeated in (False, True):
+        assert answer(session, "place", **given)["repeated"] is repeated
+    [said] = answer(session, "place", **{**given, "reduce_only": False})
+    assert said.startswith("this key names another order already")
+    assert session.positions()["size"].tolist() == [0.01]
+
+
+def test_a_repeated_close_closes_nothing_that_was_opened_since(session: Session) -> None:
+    session.venue.control.set_position_mode(str(session.account), "HEDGE")
+    answer(session, "place", key="a", symbol=BTC, side="BUY", quantity="0.01")
+    assert [one["repeated"] for one in answer(session, "close", key="out", symbol=BTC)] == [False]
+    answer(session, "place", key="b", symbol=BTC, side="SELL", quantity="0.02")
+    answer(session, "place", key="c", symbol=BTC, side="BUY", quantity="0.03")
+    assert [one["repeated"] for one in answer(session, "close", key="out", symbol=BTC)] == [True]
+    assert answer(session, "close", key="none", symbol="ETHUSDC") == []
+    assert answer(session, "close", key="out", symbol="ETHUSDC")[0].startswith("this key has closed BTCUSDC already")
+    assert session.positions()["size"].tolist() == [0.03, 0.02]
+
+
+@pytest.mark.parametrize("mode", ["ONE_WAY", "HEDGE"])
+def test_an_open_position_is_protected_and_an_order_replaced(session: Session, mode: str) -> None:
+    session.venue.control.set_position_mode(str(session.account), mode)
+    assert answer(session, "leverage", symbol=BTC, leverage="5") == {
+        "symbol": BTC, "leverage": "5", "status": "ACCEPTED",
+    }  # fmt: skip
+    assert answer(session, "margin_mode", symbol=BTC, mode="ISOLATED")["margin_mode"] == "ISOLATED"
+    assert answer(session, "protect", key="p", symbol=BTC, stop_loss="60000")[0].startswith("BTCUSDC holds nothing")
+    answer(session, "place", key="a", symbol=BTC, side="SELL", quantity="0.02")
+    given = {"key": "p", "symbol": BTC, "stop_loss": "66000", "take_profit": "58000"}
+    for repeated in (False, True):
+        assert [one["repeated"] for one in answer(session, "protect", **given)] == [repeated] * 2
+    assert answer(session, "protect", **{**given, "stop_loss": "65000"})[0].startswith("this key names another order")
+    assert set(session.orders(open=True)["side"]) == {"BUY" if mode == "ONE_WAY" else "BUY_CLOSE_HEDGE"}
+    answer(session, "place", key="r", symbol=BTC, side="BUY", quantity="0.01", price="60000")
+    for _ in range(2):
+        assert answer(session, "replace", key="r", price="60100", quantity="0.02")["status"] == "NEW"
+    [row] = session.orders(open=True).query("price == 60100").to_dict("records")
+    assert row["quantity"] == 0.02
+    answer(session, "cancel", key="r")
+    assert answer(session, "replace", key="r", price="60200")[0].startswith("the order has ended")

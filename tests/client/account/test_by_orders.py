@@ -113,3 +113,28 @@ def test_a_session_that_begins_during_a_lie_counts_what_all_orders_and_fills_lea
                         session.buy(BTC, "0.01")
                     venue.advance("40s")
         assert held(venue) <= Decimal("0.05")
+
+
+@pytest.mark.parametrize("mode", ["HEDGE", pytest.param("ONE_WAY", marks=pytest.mark.slow)])
+def test_while_the_position_mode_is_hidden_both_legs_count(mode: str) -> None:
+    with LocalVenue(clock="manual", market=None, settle_delay=0) as venue:
+        venue.control.set_oracle(BTC, "62500")
+        for side, price in (("SELL", "62510"), ("BUY", "62490")):
+            venue.control.add_liquidity(BTC, side, price, "50")
+        with toolkit.connect(venue=venue) as session:
+            venue.control.set_position_mode(str(session.account), mode)
+            session.buy(BTC, "0.03")
+            session.sell(BTC, "0.03")
+        network = Late(venue, {})
+        network.change = {POSITIONS: LIES["no position"][1]}
+        with toolkit.connect(venue=venue, transport=network, limits=Limits(max_position=0.06)) as session:
+            for _ in range(3):
+                with pytest.raises(LimitReached):
+                    session.buy(BTC, "0.01")
+                venue.advance("40s")
+            network.change = {}
+            if mode == "ONE_WAY":
+                session.buy(BTC, "0.06")
+            else:
+                with pytest.raises(LimitReached):
+                    session.buy(BTC, "0.01")

@@ -335,3 +335,50 @@ def test_two_orders_that_do_not_fit_together_never_both_pass_wherever_one_overta
                 assert world.reach(BTC) <= MOST[BTC], (first, second)
                 world.s.cancel_all(BTC)
     assert ends == {("accepted", "refused"): 28}
+
+
+@pytest.mark.parametrize("limit", of_all(["max_daily_loss", "max_loss"], quick=["max_daily_loss"]))
+def test_losses_are_those_of_the_account_that_an_order_is_for(venue: LocalVenue, limit: str) -> None:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    given: dict[str, Any] = {"venue": venue, "wallet": wallet, "approve": False, "limits": Limits(**{limit: 5})}
+    own: dict[str, Any] = {"venue": venue, "limits": Limits(**{limit: 5})}
+    with toolkit.connect(**own) as s, toolkit.connect(**given) as made:
+        vault = s.exchange.vault_create("Ours", "2000").data["vault"]
+        builder = toolkit.Builder(made)
+        builder.register("Acme")
+        s.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+
+        def in_vault(side: str) -> Any:
+            return s.place(orders.market(BTC, side, "0.03"), vault_address=vault)
+
+        def as_builder(side: str) -> Any:
+            return builder.place(orders.market(BTC, side, "0.03"), fee_rate="0.0001")
+
+        for trade, owner in ((in_vault, vault), (as_builder, str(s.account))):
+            equity = s.wallet_balances(account=owner)["equity"].iloc[0]
+            with pytest.raises(LimitReached) as caught:
+                all(trade(side) for _ in range(20) for side in ("BUY", "SELL"))
+            assert caught.value.limit == limit
+            lost = equity - s.wallet_balances(account=owner)["equity"].iloc[0]
+            assert 5 < lost < 5 + 8, "no more than one round trip beyond it"
+        assert s.buy(BTC, "0.01"), "the leader's own day begins with its own first order"
+
+
+def test_the_kill_switch_ends_the_orders_of_vaults_and_says_what_a_builder_leaves(venue: LocalVenue) -> None:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    with toolkit.connect(venue=venue) as s, toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
+        vault = s.exchange.vault_create("Ours", "2000").data["vault"]
+        s.buy(BTC, "0.01", "50000", vault_address=vault)
+        found = s.limits.stop("the day is over")
+        assert found[["kind", "outcome"]].to_numpy().tolist() == [["order", "CANCELED"]]
+        assert s.orders(open=True, account=vault).empty
+        s.limits.resume()
+        builder = toolkit.Builder(made)
+        builder.register("Acme")
+        s.permissions.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        builder.place(orders.buy(BTC, "0.01", "50000"), fee_rate="0.0001")
+        s.buy(BTC, "0.01", "50000")  # not the builder's
+        for found in (made.limits.stop("the day is over"), made.stop_all()):
+            assert found["outcome"].tolist() == ["LEFT"]
+            assert found["message"].iloc[0] == f"placed as a builder for {s.account}, who alone can cancel it"
+        assert len(s.orders(open=True)) == 2

@@ -378,6 +378,11 @@ SILENT: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"capital": 50},
         r"0 orders, because all \d+ were rejected, the first: .* less than a step of 0.001",
     ),
+    "next to nothing": (
+        lambda ctx, bar: ctx.target_share(bar.symbol, 1e-9),
+        {},
+        r"because all \d+ were rejected, the first: .*a target of 0\.0000000001\d+ BTCUSDC is less than a step",
+    ),
     "never asked": (lambda ctx, bar: None, {}, "0 orders, because the strategy asked for none"),
     "no value yet": (Mean, {}, r"^1 of \d+ orders were sent while an indicator had no value \(mean\)"),
     "never a value": (Mean(window=1_000), {}, r"400 of 400 orders were sent while|orders were sent while"),

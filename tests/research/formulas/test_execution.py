@@ -107,24 +107,32 @@ def test_constant_weights_that_drift_are_named_and_a_run_without_orders_is_unkno
     assert kept.metrics()[["rejected", "found_nothing", "unprotected", "shortfall"]].isna().all()
 
 
-def test_gaps_that_pass_a_bracket_are_counted_beside_the_rule_that_enters_anyhow() -> None:
-    """Stop and target at 1 % of a walk whose opens jump by more than that at times, entered at each fourth bar."""
-    data = walk(5, 400, wild=0.02).round(0)
+@pytest.mark.parametrize(
+    ("target", "loss"),
+    [
+        (0.01, 0.01),
+        *(pytest.param(*both, marks=pytest.mark.slow) for both in ((0.02, 0.01), (0.01, 0.02), (0.02, 0.02))),
+    ],
+)
+def test_gaps_that_pass_a_bracket_are_counted_beside_the_rule_that_enters_anyhow(target: float, loss: float) -> None:
+    """Entered at each fourth bar of a walk whose opens jump by more than the nearer exit at times."""
+    data = walk(5, 400, wild=0.05).round(0)
 
     def strategy(if_reached: Any) -> Any:
         def on_bar(ctx: Context, bar: Bar) -> None:
             if ctx.bars().length % 4 == 0 and not ctx.position(bar.symbol) and not ctx.orders():
-                ctx.bracket(bar.symbol, "0.01", take_profit=round(bar.close * 1.01), stop_loss=round(bar.close * 0.99),
-                            if_reached=if_reached)  # fmt: skip
+                exits = {"take_profit": round(bar.close * (1 + target)), "stop_loss": round(bar.close * (1 - loss))}
+                ctx.bracket(bar.symbol, "0.01", if_reached=if_reached, **exits)
 
         return on_bar
 
     refused, naive = (backtest(strategy(each), {"BTCUSDC": data}, funding=None) for each in ("refuse", "close"))
-    assert refused.metrics()["rejected"] > 10
-    assert naive.execution()["passed"] > 5
+    count = refused.metrics()["rejected"]
+    assert count > 5
+    assert naive.execution()["passed"] > 0
     assert len(naive.round_trips) > len(refused.round_trips)
     assert "already reached" in refused.audited_in_short()
-    assert "triggers before they stood" in naive.audited_in_short()
+    assert "before" in naive.audited_in_short()
     assert naive.metrics()["unprotected"] < 0.01
 
 

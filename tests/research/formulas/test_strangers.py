@@ -21,6 +21,13 @@ from tests.research.markets import walk
 from toolkit.errors import InputError
 from toolkit.research import formulas, indicators
 
+
+def kyle_of_log_value(prices: list[float], volumes: list[float]) -> float:
+    """Return the slope of returns over the signed logarithm of traded value."""
+    returns = np.diff(prices) / np.array(prices[:-1])
+    return formulas.kyle(returns, np.sign(returns) * np.log(np.array(volumes) * np.array(prices[1:])))
+
+
 ROWS = [json.loads(line) for line in Path(__file__).with_name("strangers.jsonl").read_text("utf-8").splitlines()]
 """Of which formula a number is, where it is printed, the inputs, the value, and how many digits it has."""
 FORMULAS: dict[str, Callable[..., float]] = {
@@ -30,6 +37,17 @@ FORMULAS: dict[str, Callable[..., float]] = {
     "sharpe_scale_ar1": lambda rho, q: formulas.sharpe_scale([rho**lag for lag in range(1, q)], q),
     # the inputs of Almgren and Chriss's table 1: 30 % a year of 50 USDC is 0.95 a day, 5 days in 5 parts
     "half_life": lambda aversion: 1 / formulas.almgren_chriss_rate(aversion, 0.95, 2.5e-6, 2.5e-7),
+    "roll": formulas.roll,
+    "amihud": lambda returns, value: formulas.amihud(returns, value) * 1e6,
+    "corwin_schultz": formulas.corwin_schultz,
+    "variance_ratio_of_logs": lambda logs, q: formulas.variance_ratio(np.exp(logs), q).ratio,
+    # there a return is explained by the logarithm of the traded value, with the sign of the return
+    "kyle_of_log_value": lambda prices, volumes: np.mean(
+        [kyle_of_log_value(*each) for each in zip(prices, volumes, strict=True)]
+    ),
+    "hurst_of_seed": lambda seed, count: formulas.hurst(
+        np.cumprod(1 + np.random.RandomState(seed).randn(count) / 1000)
+    ),
     # over a day, whose mean of the time that is left is one half
     "mean_spread": lambda aversion, volatility, intensity: np.subtract(
         *formulas.avellaneda_stoikov(

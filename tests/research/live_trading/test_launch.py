@@ -580,6 +580,26 @@ def test_orders_that_are_refused_come_back(session: Any) -> None:
     assert run.events["kind"].tolist().count("REJECTED") == 3
 
 
+def test_paper_settles_the_funding_and_lists_the_products_of_a_history() -> None:
+    """Of the settlements at 04:00, 08:00 and 12:00 two have a rate, one of them a few ms late. Another has no place."""
+    index = pd.date_range("2024-03-01 03:00", periods=10, freq="h", tz="UTC")
+    stamps = [index[1] + pd.Timedelta("13ms"), index[9], index[2]]
+    rates = pd.Series([0.0003, -0.0002, 0.0001], pd.DatetimeIndex(stamps))
+    coarse = {"step_size": "0.01", "tick_size": "0.5", "taker_fee_rate": "0.001"}
+    given = History({BTC: pd.DataFrame({"close": 60_000.0}, index)}, {BTC: rates}, {BTC: coarse})
+
+    def begin(ctx: Context) -> None:
+        ctx.buy(BTC, "0.5")
+
+    with pytest.warns(UserWarning, match="1 funding rates are at no settlement of its product, which has one each 4 h"):
+        run = paper({"on_start": begin}, given)
+    assert run.funding["rate"].tolist() == [0.0003, -0.0002]
+    assert run.funding["time"].tolist() == [index[1], index[9]]
+    assert run.funding["payment"].iloc[0] == pytest.approx(-0.5 * 60_000 * 0.0003, rel=0.01)
+    assert (run.fills["fee"] / run.fills["value"]).tolist() == pytest.approx([0.001])
+    assert run.reconcile().at["fees", "amount"] == pytest.approx(0.0), "its backtest has the same products"
+
+
 def test_paper_takes_a_history_or_a_session_in_place_of_symbols() -> None:
     seen: list[tuple[str, int]] = []
     closes: list[float] = []

@@ -9,7 +9,6 @@ import random
 import re
 import statistics
 import sys
-import threading
 import types
 from functools import partial
 from pathlib import Path
@@ -475,6 +474,17 @@ EDITS = {
     ),
     "inside a comprehension": ("RATE = [{}]\ndef task(): return [RATE[0] for _ in range(2)]", ""),
     "a property": ("class task:\n    @property\n    def rate(self): return {}", ""),
+    "a wrapper": (
+        "import functools\ndef more(f):\n    @functools.wraps(f)\n    def wrapped(): return f() + {}\n"
+        "    return wrapped\n@more\ndef task(): return 1", ""
+    ),
+    "a mapping beside a list that grows": (
+        "TABLE = {{'a': {}}}\ndef task():\n    out = []\n    out.append(TABLE['a'])\n    return out", ""
+    ),
+    "a mapping beside a mapping that is filled": (
+        "TABLE = {{'a': {}}}\ndef task():\n    out = {{}}\n    out['a'] = TABLE['a']\n    return out", ""
+    ),
+    "the name of a series": ("import pandas\nS = pandas.Series([1.0], name='n{}')\ndef task(): return S.name", ""),
     "a default": ("def task(rate=({},)): return rate", ""),
 }  # fmt: skip
 
@@ -493,15 +503,25 @@ def test_an_edit_of_what_a_task_refers_to_is_another_task(edit: str, monkeypatch
     assert hashes[0] == hashes[2] != hashes[1]
 
 
-def test_what_a_fingerprint_cannot_contain_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lock = threading.Lock()
+BLIND = {
+    "lock": "import threading\nLOCK = threading.Lock()\ndef task(a): LOCK.locked(); return float(a)",
+    "names that globals may read": "RATE = 1\ndef task(a): return a * globals()['RATE']",
+    "names that getattr may read": "import helper\ndef task(a): return getattr(helper, 'RATE') * a",
+    "a list that the task may change": "CALLS = []\ndef task(a): CALLS.append(a); return len(CALLS) * 0 + a",
+}
 
-    def task(a: int) -> float:
-        with lock:
-            return float(a)
 
-    sweep(task, {"a": [1]}, results=tmp_path / "r.jsonl", **QUIET)
-    assert "cannot notice changes of lock" in capsys.readouterr().out
+@pytest.mark.parametrize("what", BLIND)
+def test_what_a_fingerprint_cannot_contain_is_said(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper: Any = types.ModuleType("helper")
+    helper.RATE = 1
+    monkeypatch.setitem(sys.modules, "helper", helper)
+    space: dict[str, Any] = {"__name__": "written_here"}
+    exec(BLIND[what], space)
+    sweep(space["task"], {"a": [1]}, results=tmp_path / "r.jsonl", **QUIET)
+    assert f"cannot notice changes of {what}" in capsys.readouterr().out
 
 
 def test_constraints_in_another_form_name_the_one_that_works() -> None:

@@ -36,6 +36,7 @@ def test_the_view_of_a_ticket_is_this(thin: Session) -> None:
         "typed": {
             "price": "60000.05", "quantity": "0.2", "take_profit": "", "stop_loss": "", "slippage": "",
             "client_id": "x", "last_price": "", "count": "5", "duration": "30m", "trigger_price": "",
+                "distance": "", "cancels": "",
         },
         "problems": [
             {"field": "price", "rule": "tickSize", "message": "price 60000.05 is not a multiple of tickSize 0.1",

@@ -67,6 +67,35 @@ def test_a_panel_says_within_a_minute_what_contradicts_it_and_heals(venue: Local
         assert [one["size"] for one in panel.view["positions"]] == ["0.05"]
 
 
+def test_no_panel_shows_a_figure_in_doubt_as_a_fact(venue: LocalVenue) -> None:
+    network = Late(venue, {})
+    with toolkit.connect(venue=venue, transport=network) as session:
+        session.buy(BTC, "0.05")
+        account, chart, ticket = widgets.Account(session), widgets.Candles(session, BTC), session.ticket(BTC)
+        ticket.quantity, ticket.order_type = "0.01", "MARKET"
+
+        def shown() -> tuple[dict[str, str], list[str], dict[str, str]]:
+            for panel in (chart, ticket):
+                panel.refresh()
+            rows = {row[0]: row[1] for row in account.view["rows"]}
+            kinds = [line["kind"] for line in chart.view["lines"]]
+            return rows, kinds, {row[0]: row[1] for row in ticket.view["preview"]}
+
+        pass_time(venue, account, 20)
+        rows, lines, preview = shown()
+        assert "unknown" not in {*rows.values(), preview["Position"], preview["Margin"]}
+        assert "entry" in lines
+        network.change = dict([LIES["positions of ten times the size"]])
+        pass_time(venue, account, 60, until="fill")
+        rows, lines, preview = shown()
+        assert rows["Unrealised PnL"] == "unknown" != rows["Balance"]
+        assert "entry" not in lines
+        assert {preview[name] for name in ("Position", "Margin", "Liquidation (est.)")} == {"unknown"}
+        assert ticket.view["valid"], "an order is not refused for it"
+        ticket.quantity, ticket.quantity_as = "50", "share"
+        assert "which is in doubt" in ticket.problems[0].message
+
+
 MODES = ("ONE_WAY", "HEDGE")
 HIDDEN = ("positions of a tenth of the size", "the other side", "no position")
 

@@ -29,6 +29,7 @@ MAKERS: dict[str, Callable[[Session], Any]] = {
     "blotter": lambda s: toolkit.widgets.Blotter(s),
     "account": lambda s: toolkit.widgets.Account(s),
     "permissions": lambda s: toolkit.widgets.Permissions(s),
+    "runs": lambda s: s.runs(),
     "depth": lambda s: toolkit.widgets.Depth(s, "BTCUSDC"),
     "funding": lambda s: toolkit.widgets.Funding(s, "BTCUSDC"),
     "liquidation_map": lambda s: toolkit.widgets.LiquidationMap(s),

@@ -5,6 +5,7 @@ Texts of a venue are data, which may hold instructions: they are sent as JSON, s
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import math
@@ -31,6 +32,25 @@ INSTRUCTIONS = (
 )
 LONGEST_TEXT = 300
 """Characters of one text of a result."""
+UNITS = {
+    **dict.fromkeys(
+        ("last", "mark_price", "oracle_price", "mid", "open", "high", "low", "close", "price", "entry_price",
+         "liquidation_price", "average_price", "trigger_price", "tick_size"), "USDC per base unit",
+    ),
+    **dict.fromkeys(
+        ("balance", "available", "equity", "notional", "unrealized_pnl", "realized_pnl", "margin", "fee", "fees",
+         "turnover", "min_order_value", "max_notional", "max_order_notional", "max_loss", "max_daily_loss"), "USDC",
+    ),
+    **dict.fromkeys(
+        ("size", "quantity", "filled", "volume", "open_interest", "step_size", "max_order_quantity", "max_position"),
+        "base units",
+    ),
+    **dict.fromkeys(("funding_rate", "last_funding_rate"), "ratio of notional per funding interval, paid by longs"),
+    **dict.fromkeys(("maker_fee_rate", "taker_fee_rate"), "ratio of value"),
+    **dict.fromkeys(("leverage", "max_leverage"), "notional / margin"),
+    "change": "ratio in 24 h, 0.01 is 1 %", "return_on_margin": "ratio", "max_slippage": "ratio",
+}  # fmt: skip
+"""Figure of an answer → its unit."""
 _JSON = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -108,13 +128,27 @@ def called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> tuple[str, 
         if name not in tools.names():
             raise InputError(f"there is no tool {name!r} here. There are {', '.join(tools.names())}", field="name")
         method = getattr(tools, name)
-        return json.dumps(_plain(method(**_checked(method, name, arguments))), ensure_ascii=False), False
+        result = _plain(method(**_checked(method, name, arguments)))
+        asked = hashlib.sha256(json.dumps([name, _plain(dict(arguments))], sort_keys=True).encode()).hexdigest()[:16]
+        about = {"environment": tools.environment, "request": asked, "units": _units_of(result), "result": result}
+        return json.dumps(about, ensure_ascii=False), False
     except ToolkitError as error:
         return _text(str(error)), True
     except Exception as error:
         # Its text may hold anything, so the agent sees its kind only, and the operator all of it.
         print(blanked("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
         return f"the tool failed ({type(error).__name__}). The operator's log says why", True
+
+
+def _units_of(result: Any) -> dict[str, str]:
+    """Return the units of the figures of an answer by name."""
+    if isinstance(result, list):
+        return _units_of(result[0]) if result else {}
+    found: dict[str, str] = {}
+    for name, value in result.items() if isinstance(result, dict) else ():
+        found |= _units_of(value) if isinstance(value, dict | list) else {}
+        found |= {name: UNITS[name]} if name in UNITS else {}
+    return found
 
 
 def _documented(function: Callable[..., object]) -> tuple[str, dict[str, str]]:

@@ -9,19 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...client.reads.reading import whole
 from ...errors import CheckFailed, InputError, LimitReached, ToolkitError
 from ...numerals import milliseconds
-from ...orders import Bracket, Order, close_position, order
+from ...orders import Bracket, Order, close_position, order, stop
+from ...orders import take_profit as make_take_profit
+from ...protocol.enums import OrderSide
+from ...protocol.orders.order_actions import OrderAction
+from ...sides import side_of, sign_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...client.orders.intents import Intent
     from ...client.orders.receipts import Receipt
+    from ...protocol.orders.items import OrderItem
     from ...session import Session
 
 MOST_ROWS, LONGEST_DAYS, LONGEST_ADVANCE_MS = 200, 60, 7 * 86_400_000
@@ -52,12 +61,17 @@ class Tools:
     """
 
     READING = ("products", "prices", "candles", "book", "account", "orders", "fills", "backtest", "luck")
-    TRADING = ("preview", "place", "cancel", "close", "stop")
+    TRADING = ("preview", "place", "replace", "cancel", "close", "protect", "leverage", "margin_mode", "stop")
     TIME = ("advance",)
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
+
+    @property
+    def environment(self) -> str:
+        """Name of the environment, which each answer has."""
+        return str(self._session.environment.name)
 
     def names(self) -> tuple[str, ...]:
         """Return the tools that this session has. Mainnet is only read."""
@@ -110,7 +124,7 @@ class Tools:
             "account": s.account,
             "time": _time(s.clock.now_ms()),  # after an answer of the venue, which has its time
             "balances": balances,
-            "positions": _rows(s.positions().drop(columns="account")),
+            "positions": _rows(s.positions(index=None).drop(columns="account")),
             "open_orders": _rows(s.orders(open=True, progress=False), ORDER),
             "limits": {name: value for name, value in given.items() if value is not None},
             "stopped": s.limits.stopped,
@@ -218,10 +232,123 @@ class Tools:
         number = self._id(key)
         made = order_of(**order, cl_ord_id=number)
         with self._lock:
-            if (found := self._known(number)) is None:
-                return _outcome(self._session.place(made), repeated=False)
-            self._check_same(found, made.entry)
-        return _outcome(found, repeated=True)
+            return self._placed(number, made)
+
+    def _placed(self, number: int, made: Order | Bracket) -> Any:
+        """Place an order with this client id, or return that of an earlier call. Raises InputError for another one."""
+        found, intent = self._known(number)
+        if found is None:
+            return self._outcome(self._session.place(made), made.symbol, repeated=False)
+        product = self._session.product(made.symbol)
+        if intent is not None and isinstance(intent.asked, OrderAction):
+            same = [_wish(item) for item in intent.asked.orders] == [_wish(leg.item(product.code)) for leg in made.legs]
+        else:  # the ledger of that call is gone, so only what the venue shows of the entry can be compared
+            row, order = found.rows.get(0, {}), made.entry
+            was = found.symbol, str(row.get("qty")), str(row.get("price") or 0), str(row.get("side"))
+            sides = {str(code.value): code.name for code in OrderSide}
+            now = product.code, order.quantity, order.price or "0", order.side
+            same = _numbers(was[:3]) == _numbers(now[:3]) and sign_of(sides.get(was[3], "")) == sign_of(now[3])
+            same = same and isinstance(made, Order)
+        if not same:
+            what = f"this key names another order already ({found!r}), not {made.describe()}. Use another key"
+            raise InputError(what, field="key", rule="once")
+        return self._outcome(found, made.symbol, repeated=True)
+
+    def replace(
+        self, key: str | None = None, order_id: str | None = None, price: str | None = None, quantity: str | None = None
+    ) -> Any:
+        """Change price or quantity of an open order, by key or order_id. Repeated, it changes nothing more.
+
+        Parameters
+        ----------
+        key : str or None, optional
+            Key of the order in place (default: none).
+        order_id : str or None, optional
+            Number of the order (default: none).
+        price : str or None, optional
+            New price in USDC (default: unchanged).
+        quantity : str or None, optional
+            New total quantity, the filled part included (default: unchanged).
+        """
+        if (key is None) == (order_id is None) or (price is None and quantity is None):
+            raise InputError("replace takes key or order_id, and price, quantity or both", field="key", rule="one")
+        s = self._session
+        given: Any = (self._id(key), "cl_ord_id") if key else (order_id, "order_id")
+        with self._lock:
+            found = s.order(given[0], by=given[1])
+            rows: list[Any] = s.orders(open=True, exact=True, progress=False).to_dict("records")
+            row = next((one for one in rows if str(one["order_id"]) == str(found.order_id)), None)
+            if row is None:
+                raise InputError(f"the order has ended: {found.status}", field="order_id", rule="open")
+            reduce_only = None if row["reduce_only"] in (None, "NONE") else row["reduce_only"]
+            size, limit = quantity or f"{row['quantity']:f}", price or f"{row['price']:f}"
+            if (Decimal(size), Decimal(limit)) != (row["quantity"], row["price"]):
+                new = order(row["symbol"], row["side"], size, limit, tif=row["tif"], reduce_only=reduce_only)
+                found = s.replace(found, new.entry)
+            return self._outcome(found, row["symbol"])
+
+    def protect(
+        self, key: str, symbol: str, stop_loss: str | None = None, take_profit: str | None = None,
+        leg: Literal["LONG", "SHORT"] | None = None,
+    ) -> Any:  # fmt: skip
+        """Close an open position at a trigger price: a stop, a take-profit or both, for the whole position.
+
+        Parameters
+        ----------
+        key : str
+            As in place. Other prices need another key.
+        symbol : str
+            Product symbol.
+        stop_loss : str or None, optional
+            Trigger price in USDC (default: none).
+        take_profit : str or None, optional
+            Trigger price in USDC (default: none).
+        leg : {"LONG", "SHORT"} or None, optional
+            Leg in hedge mode, where both are open (default: the one that is).
+        """
+        prices = {"SL": (stop_loss, stop), "TP": (take_profit, make_take_profit)}
+        if not (stop_loss or take_profit):
+            raise InputError("give stop_loss, take_profit or both", field="stop_loss", rule="required")
+        self._id(key)
+        with self._lock:
+            sides = self._session.positions(symbol)["side"].tolist()
+            if (leg is None and len(sides) != 1) or (leg is not None and leg not in sides):
+                held = " and ".join(sides) or "nothing"
+                raise InputError(f"{symbol} holds {held}. Give the leg that is open", field="leg", rule="one leg")
+            way = -1 if (leg or sides[0]) == "LONG" else 1
+            made = []
+            for name, (trigger, make) in prices.items():
+                if trigger is not None:
+                    number = self._id(f"{key} {name}", 80)
+                    exit = replace(make(symbol, side_of(way), trigger), cl_ord_id=number)
+                    made.append(self._placed(number, exit))
+        return made
+
+    def leverage(self, symbol: str, leverage: str) -> Any:
+        """Set the leverage of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol.
+        leverage : str
+            Notional over margin, from 1 to max_leverage.
+        """
+        made = self._session.exchange.set_leverage(symbol, leverage)
+        return {"symbol": symbol, "leverage": leverage, "status": made.status}
+
+    def margin_mode(self, symbol: str, mode: Literal["CROSS", "ISOLATED"]) -> Any:
+        """Set the margin mode of a product.
+
+        Parameters
+        ----------
+        symbol : str
+            Product symbol.
+        mode : {"CROSS", "ISOLATED"}
+            CROSS shares the balance among positions. ISOLATED gives each its own margin.
+        """
+        made = self._session.exchange.set_margin_mode(symbol, mode)
+        return {"symbol": symbol, "margin_mode": mode, "status": made.status}
 
     def cancel(self, key: str | None = None, order_id: str | None = None, symbol: str | None = None) -> Any:
         """Cancel one order, by key or order_id, or all of a symbol.
@@ -247,7 +374,7 @@ class Tools:
         if not found.is_final:
             found.cancel()
             found = self._session.order(given[0], by=given[1])
-        return _outcome(found)
+        return self._outcome(found)
 
     def close(self, key: str, symbol: str) -> Any:
         """Close the position of a product at market, reduce-only: one order for each leg, none without a position.
@@ -255,25 +382,33 @@ class Tools:
         Parameters
         ----------
         key : str
-            As in place. The same key closes once.
+            As in place. The same key closes once: what was open at its first call.
         symbol : str
             Product symbol.
         """
-        held = {row["side"]: row for row in self._session.positions(symbol, exact=True).to_dict("records")}
-        made = []
-        for side in ("LONG", "SHORT"):
-            row, number = held.get(side), self._id(f"{key} {side}", 80)
-            size = "0" if row is None else row["size"] if side == "LONG" else -row["size"]
-            with self._lock:
-                if (found := self._known(number)) is not None:
-                    made.append(_outcome(found, repeated=True))
+        name, ledger, symbol = f"close {self._id(key)}", self._session._delivery.ledger, symbol.upper()
+        with self._lock:
+            held = {row["side"]: row for row in self._session.positions(symbol, exact=True).to_dict("records")}
+            meant = " ".join([symbol, *held])
+            # Kept before anything is sent: a repeated call closes these legs, and none that was opened since.
+            first = ledger.note(name, None, meant)
+            symbol_then, *legs = (meant if first else ledger.notes()[name]).split()
+            if symbol_then != symbol:
+                what = f"this key has closed {symbol_then} already, not {symbol}. Use another key"
+                raise InputError(what, field="key", rule="once")
+            made = []
+            for side in legs:
+                row, number = held.get(side), self._id(f"{key} {side}", 80)
+                if (found := self._known(number)[0]) is not None:
+                    made.append(self._outcome(found, symbol, repeated=True))
                 elif row is not None:
+                    size = row["size"] if side == "LONG" else -row["size"]
                     order = close_position(symbol, size, hedge=row["position_mode"] == "HEDGE", cl_ord_id=number)
-                    made.append(_outcome(self._session.place(order), repeated=False))
-        if not made:  # the list may hide it, which its orders, fills or the wallet show
-            with suppress(InputError):
-                orders = self._session.close_position(symbol).orders
-                made = [_outcome(one, repeated=False) for one in orders if one.results[0].accepted]
+                    made.append(self._outcome(self._session.place(order), symbol, repeated=False))
+            if first and not legs:  # the list may hide it, which its orders, fills or the wallet show
+                with suppress(InputError):
+                    orders = self._session.close_position(symbol).orders
+                    made = [self._outcome(one, symbol, repeated=False) for one in orders if one.results[0].accepted]
         return made
 
     def stop(self, reason: str) -> Any:
@@ -311,9 +446,20 @@ class Tools:
         digest = hashlib.sha256(f"{self._session.account} {key}".encode()).digest()
         return (1 << 51) + int.from_bytes(digest[:8]) % (1 << 51)
 
-    def _known(self, number: int) -> Receipt | None:
-        """Return the order with this client id, None where it was never taken. Raises ToolkitError while in doubt."""
-        s = self._session
+    def _outcome(self, found: Receipt, symbol: object = None, **more: object) -> dict[str, Any]:
+        """Return what became of an order."""
+        if symbol is None and found.symbol is not None:
+            symbol = self._session.product(found.symbol).symbol
+        names = ("order_id", "status", "filled", "average_price", "reason")
+        values = {name: None if (value := getattr(found, name)) is None else str(value) for name in names}
+        return {"symbol": symbol, **values, **more}
+
+    def _known(self, number: int) -> tuple[Receipt | None, Intent | None]:
+        """Return the order with this client id and its intent, None where there is none.
+
+        Raises ToolkitError while it is in doubt.
+        """
+        s, known = self._session, None
         for intent in reversed(s._delivery.ledger.all(None, RECENT)):
             if number in intent.client_ids and intent.environment == s.environment.label:
                 if not intent.settled:
@@ -322,21 +468,13 @@ class Tools:
                 if not intent.settled:
                     raise ToolkitError(f"this order is {intent.state}. Repeat the call with the same key to ask again")
                 if intent.state != "ACCEPTED":
-                    return None  # refused: it may be tried again
+                    return None, None  # refused: it may be tried again
+                known = intent
                 break
         try:
-            return s.order(number, by="cl_ord_id")
+            return s.order(number, by="cl_ord_id"), known
         except InputError:
-            return None
-
-    def _check_same(self, found: Receipt, made: Order) -> None:
-        """Raise InputError where a key names another order than the call."""
-        row, product = found.rows.get(0, {}), self._session.product(made.symbol)
-        was = found.symbol, product.steps(str(row.get("qty"))), float(row.get("price") or 0), str(row.get("side"))
-        now = product.code, product.steps(made.quantity), float(made.price or 0), {"BUY": "1", "SELL": "2"}[made.side]
-        if was != now:
-            what = f"this key names another order already ({found!r}), not {made.describe()}. Use another key"
-            raise InputError(what, field="key", rule="once")
+            return None, None
 
 
 def order_of(
@@ -382,9 +520,15 @@ def order_of(
     return order(symbol, side, quantity, price, cl_ord_id=cl_ord_id, **options)
 
 
-def _outcome(found: Receipt, **more: object) -> dict[str, Any]:
-    names = ("order_id", "status", "filled", "average_price", "reason")
-    return {name: None if (value := getattr(found, name)) is None else str(value) for name in names} | more
+def _wish(item: OrderItem) -> tuple[object, ...]:
+    """Return what an order was to do, in whichever position mode it was sent."""
+    numbers = _numbers((item.quantity, item.price, item.trigger_price or "0"))
+    kind = item.reduce_only if item.trigger_price else item.reduces
+    return item.product, sign_of(item.side), item.tif, kind, *numbers
+
+
+def _numbers(texts: Iterable[object]) -> tuple[Decimal, ...]:
+    return tuple(Decimal(str(text)) for text in texts)
 
 
 def _rows(table: pd.DataFrame, names: list[str] | None = None) -> Any:

@@ -138,7 +138,7 @@ class AccountBook:
             Whether it is in hedge mode.
         """
         for book in (*self.own.values(), *self.account.values()):
-            book.hedge = hedge
+            book.set_mode(hedge)
 
     def begin(self, symbol: str, *, own: Legs | None = None, account: Legs | None = None) -> None:
         """Set the positions with which the book begins.
@@ -282,15 +282,17 @@ class AccountBook:
     def difference(self, symbol: str) -> Legs:
         """Return what the positions show beyond orders and fills: of both legs, in one-way mode the net size and 0.
 
+        While the mode is not known, the legs count.
+
         Parameters
         ----------
         symbol : str
             Product symbol.
         """
         book, (longs, shorts) = self.account[symbol], self.shown(symbol)
-        if book.hedge:
-            return longs - book.longs, shorts - book.shorts
-        return longs - shorts - book.net, 0
+        if book.hedge is False:
+            return longs - shorts - book.net, 0
+        return longs - book.longs, shorts - book.shorts
 
     @property
     def agrees(self) -> bool:
@@ -326,7 +328,7 @@ class AccountBook:
             Product symbol.
         """
         own, account, (bought, sold) = self.own[symbol], self.account[symbol], self.by_hand[symbol]
-        if own.hedge:
+        if own.hedge is not False:
             return _missing(own.longs, account.longs, bought), _missing(own.shorts, account.shorts, sold)
         net = bought - sold
         return _missing(own.longs, account.net, net), _missing(own.shorts, -account.net, -net)

@@ -102,6 +102,9 @@ class OrdersFilled:
             book = (yield from self._history(owner, shown, hedge)) or _begun(shown, hedge)
             known = self._accounts[owner] = _Account(book, now, hedge, shown)
         known.book.add({symbol: each.step_size for symbol, each in shown.items()}, hedge)
+        if hedge is not None and hedge is not known.hedge:
+            known.book.set_mode(hedge)
+            known.hedge = hedge
         for row in changed:
             yield from self._note(known.book, row, began=False)
         known.book.positions({symbol: (each.longs, each.shorts) for symbol, each in shown.items()})
@@ -155,7 +158,7 @@ def _begun(shown: Mapping[str, Book], hedge: bool | None) -> AccountBook:
 
 
 def by_all_orders(
-    catalogue: Catalogue, retry: Retry, owner: str, code: int | None, shown: Shown, hedge: bool | None = None
+    catalogue: Catalogue, retry: Retry, owner: str, code: int | None, shown: Shown, hedge: bool | None
 ) -> Flow[AccountBook]:
     """Return the book of all orders and fills of an account. It has no product where neither is listed in full.
 
@@ -171,8 +174,8 @@ def by_all_orders(
         Code of the only product, None for all.
     shown : mapping of int to (Decimal, Decimal)
         Long and short that the positions show now, base units, by the product's code.
-    hedge : bool or None, optional
-        Whether the account is in hedge mode (default: None, its fills tell).
+    hedge : bool or None
+        Whether the account is in hedge mode, which its fills may tell as well. None: both legs of each product count.
     """
     query = {"account": owner, "page_size": "500"} | ({} if code is None else {"symbol": str(code)})
     orders, left_out = yield from read_in_part(ORDER_STATES, retry, **query)
@@ -185,7 +188,7 @@ def by_all_orders(
         if product.last is not None and not (left_out and missing):
             names[each], steps[product.symbol] = product.symbol, product.last.step_size
     sides = {row.side for row in orders if row.filled} | {row.side for row in fills}
-    book = AccountBook(steps, hedge or any(side.endswith("_CLOSE_HEDGE") for side in sides))
+    book = AccountBook(steps, True if any(side.endswith("_CLOSE_HEDGE") for side in sides) else hedge)
 
     def in_steps(symbol: str, quantity: Decimal) -> int:
         return round(quantity / steps[symbol])

@@ -177,6 +177,6 @@ class Witnesses:
 
 def _sum(book: Book, change: Legs) -> Legs:
     """Return legs after a change. In one-way mode the second is 0."""
-    if book.hedge:
-        return book.longs + change[0], book.shorts + change[1]
-    return book.net + change[0], 0
+    if book.hedge is False:
+        return book.net + change[0], 0
+    return book.longs + change[0], book.shorts + change[1]

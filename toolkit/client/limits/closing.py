@@ -103,7 +103,7 @@ class Closing:
         for each, _ in held:
             longs, shorts = (held.get((each, side), (Decimal(0),))[0] for side in ("LONG", "SHORT"))
             shown[each] = longs, shorts
-        hedge = any(is_hedged(row) for _, row in held.values()) or None  # without a row it is not known
+        hedge = any(is_hedged(row) for _, row in held.values())
         try:
             listed = by_all_orders(self._catalogue, retry, self._owner, code, shown, hedge)
             book = yield from within(listed, LOOK_SECONDS)
@@ -154,7 +154,7 @@ class Closing:
         most = None if last is None else last.max_order_quantity
         orders = [close_position(code, part, hedge=hedge, **options) for size in sizes for part in _parts(size, most)]
         try:
-            return [(yield from self._session._place(orders, vault_address=self._vault))]
+            return [(yield from self._session._place(orders, vault_address=self._vault, hedge=False))]
         except (ActionRejected, CheckFailed) as error:
             made = _taken(error)
             if made is not None and len(orders) > len(sizes):
@@ -228,7 +228,7 @@ class Closing:
         """Send reduce-only orders of one size, one for each leg. Return the receipt, or the refusal of all."""
         orders = [close_position(code, sign * size, hedge=hedge, **options) for hedge, sign in legs]
         try:
-            made: Receipt = yield from self._session._place(orders, vault_address=self._vault)
+            made: Receipt = yield from self._session._place(orders, vault_address=self._vault, hedge=False)
         except ActionRejected as error:
             return _taken(error) or error
         return made

@@ -52,6 +52,8 @@ class OrderLimits:
         Pre-trade checks of the session.
     reader : callable
         Function that returns the session's reader.
+    vault : str or None, optional
+        Address of the vault that the session trades for (default: none).
     """
 
     limits: Limits | None
@@ -59,6 +61,7 @@ class OrderLimits:
     ledger: Ledger
     checks: PreTradeChecks
     reader: Callable[[], Reader]
+    vault: str | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _numbers: count[int] = field(default_factory=count)
     _reserved: dict[int, tuple[str, list[Order]]] = field(default_factory=dict)
@@ -73,7 +76,10 @@ class OrderLimits:
 
     def __post_init__(self) -> None:
         self._filled = OrdersFilled(self.reader, self.checks.catalogue, self.checks.retry)
-        self._losses = Losses(f"day {self.name}", self.ledger, self.checks, self.reader)
+        # The losses are the owner's. The switch is the signer's, whoever it trades for.
+        self._losses = Losses(
+            " ".join(filter(None, ["day", self.name, self.vault])), self.ledger, self.checks, self.reader
+        )
         self._switch = f"stop {self.name}"
 
     @property
@@ -198,14 +204,14 @@ class OrderLimits:
                         self._sent_ms.remove(now)
 
     def _check_orders(self, limits: Limits, intent: Intent, action: AnyAction, number: int, now: int) -> Flow[None]:
-        # It costs two queries, so it is asked only where a limit needs it.
-        if limits.max_loss is not None or limits.max_daily_loss is not None:
-            limits.check_loss(*(yield from self._losses.read(now)))
         for name in limits.max_position if isinstance(limits.max_position, Mapping) else ():
             yield from self.checks.catalogue.find(name)  # a name that is misspelled would limit nothing
         owner = yield from owner_of(intent)
         if owner is None:
             raise LimitReached(f"{intent.action}: the account that it trades for is not known", limit="max_position")
+        # It costs two queries, so it is asked only where a limit needs it.
+        if limits.max_loss is not None or limits.max_daily_loss is not None:
+            limits.check_loss(*(yield from self._losses.read(now, owner)))
         whose, orders = self._reserved[number]
         # Only those before this one: each pair of simultaneous orders is counted by the later, so that not both are
         # refused.

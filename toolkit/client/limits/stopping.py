@@ -30,12 +30,13 @@ from ..io.transport import NO_RETRY
 from ..orders.delivery import Delivery
 from ..orders.intents import OPEN, Intent
 from ..orders.order_calls import OrderCalls
+from ..orders.outcome import owner_of
 from ..orders.receipts import FILLED, Receipt
 from ..parent_orders.plan import RUNNING, Plan
 from ..reads.reading import OpenOrders, fetch_rows, is_hedged
 from .closing import Closing, ClosingFlows, Held, Leg
 from .order_limits import OrderLimits
-from .running import RUNS, Run
+from .running import RUNS, Elsewhere, Endable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +151,8 @@ class LimitFlows(SessionPart):
         """Switch trading off: end parent orders, live runs and orders, and refuse new ones until `resume()`.
 
         Orders that only reduce still pass, so that positions can be closed. The kill switch is kept with the ledger. It
-        holds in every session of the same agent and ledger, and after a restart.
+        holds in every session of the same agent and ledger, and after a restart. It ends the orders of each vault that
+        the account has traded for, too. What was placed as a builder is LEFT: only its trader can cancel it.
 
         Parameters
         ----------
@@ -176,7 +178,7 @@ class LimitFlows(SessionPart):
         if not isinstance(reason, str) or not reason.strip():
             raise InputError(f'reason is {reason!r}. Say why, such as "lost the feed"', field="reason", rule="a text")
         self._session._limits.switch(reason)
-        found: pd.DataFrame = yield from urgently(Stop(self._session, False, None).run())
+        found: pd.DataFrame = yield from urgently(Stop(self._session, False, None, everywhere=True).run())
         return found
 
     @flow
@@ -214,15 +216,18 @@ class Stop:
         Whether positions are closed.
     vault : str or None
         Address of the vault whose orders are meant, None for the account.
+    everywhere : bool, optional
+        Whether those of the vaults that the account has traded for are meant, too (default: False).
     """
 
-    def __init__(self, session: Any, flatten: bool, vault: str | None) -> None:
+    def __init__(self, session: Any, flatten: bool, vault: str | None, everywhere: bool = False) -> None:
         self._session = session
         self._delivery: Delivery = session._delivery
         self._calls: OrderCalls = session._calls
         self._catalogue: Catalogue = session._catalogue
         self._flatten = flatten
         self._vault = vault
+        self._everywhere = everywhere
         self._rows: list[dict[str, Any]] = []
         self._cancelled: dict[int, int] = {}
         """Orders that the venue says it cancelled: id → code of the product."""
@@ -246,17 +251,28 @@ class Stop:
             yield from self._tried("order", self._cancel_rest(owner, began_ms), LOOK_SECONDS)
             yield from self._tried("position", self._close(owner), CLOSE_SECONDS)
         yield from self._wait(parents, runs)
+        for vault in self._vaults():
+            if self._everywhere:
+                other = Stop(self._session, self._flatten, vault)
+                yield from other.run()
+                self._rows += other._rows
+            else:
+                yield from self._tried("position", self._left_in(vault), LOOK_SECONDS)
+        if self._vault is None:
+            yield from self._tried("order", self._of_traders(), LOOK_SECONDS)
         for intent in self._requests():
             message = intent.message or f"{intent.action} is {intent.state}"
             self._add("request", intent.id, outcome="UNKNOWN", message=f"{message}. session.resolve() settles it")
         self._rows.sort(key=lambda row: KINDS.index(row["kind"]))
         return indexed(typed(self._rows, COLUMNS), None)
 
-    def _is_own(self, account: str) -> bool:
-        """Return whether an entry of the ledger, which accounts may share, is this account's."""
-        known = self._session._known_account
+    def _is_own(self, account: str, vault: str | None) -> bool:
+        """Return whether an entry of the ledger, which accounts may share, is this account's, or this vault's."""
+        known, own = self._session._known_account, self._vault or self._delivery.vault
         # Without a known account every entry counts: to end too much is the safer mistake here.
-        return known is None or account.lower() == known.lower()
+        if known is not None and account.lower() != known.lower():
+            return False
+        return own is None or (vault or "").lower() == own.lower()
 
     def _requests(self) -> list[Intent]:
         """Return the requests that may still place an order."""
@@ -265,7 +281,52 @@ class Stop:
         with suppress(ToolkitError):  # a ledger that can't be read stands in no exit's way
             found = self._delivery.ledger.all(OPEN)
         return [one for one in found
-                if one.environment == label and one.action in ORDER_ACTIONS and self._is_own(one.account)]  # fmt: skip
+                if one.environment == label and one.action in ORDER_ACTIONS
+                and self._is_own(one.account, one.vault_address)]  # fmt: skip
+
+    def _vaults(self) -> list[str]:
+        """Return the vaults that this account's requests traded for, which a call for the account leaves alone."""
+        found: dict[str, str] = {}
+        if self._vault is None and self._delivery.vault is None:
+            with suppress(ToolkitError):
+                for one in self._delivery.ledger.all():
+                    if one.vault_address and one.action in ORDER_ACTIONS and self._is_own(one.account, None):
+                        found[one.vault_address.lower()] = one.vault_address
+        return list(found.values())
+
+    def _of_traders(self) -> Flow[None]:
+        """Add the open orders that this session has placed as a builder, which only their traders can cancel."""
+        placed: dict[str, Intent] = {}
+        numbers = set[int]()
+        with suppress(ToolkitError):
+            for one in self._delivery.ledger.all():
+                if one.builder is not None and self._is_own(one.account, one.vault_address):
+                    placed[one.signer] = one
+                    numbers.update(one.client_ids)
+        for one in placed.values():
+            if (trader := (yield from owner_of(one))) is None:
+                self._add("order", outcome="UNKNOWN", message=f"the trader of the builder's agent {one.signer}")
+                continue
+            opened = yield from self._calls.reader.open_orders(trader, in_part=True)
+            for number, (_, row) in opened.items():
+                if row.client_order_id in numbers:
+                    symbol = (yield from self._catalogue.exit(int(row.symbol))).symbol
+                    message = f"placed as a builder for {trader}, who alone can cancel it"
+                    self._add("order", number, symbol, row.side or "", row.remaining, outcome="LEFT", message=message)
+
+    def _left_in(self, vault: str) -> Flow[None]:
+        """Add what is open in a vault."""
+        message = f"of vault {vault}: stop_all(vault_address=…) ends it"
+        opened = yield from self._calls.reader.open_orders(vault, in_part=True)
+        held, unread = yield from self._held(Closing(self._session, vault, vault))
+        for number, (_, row) in opened.items():
+            symbol = (yield from self._catalogue.exit(int(row.symbol))).symbol
+            self._add("order", number, symbol, row.side or "", row.remaining, outcome="LEFT", message=message)
+        for (code, side), (size, _) in held.items():
+            symbol = (yield from self._catalogue.exit(code)).symbol
+            self._add("position", "", symbol, side, size, outcome="LEFT", message=message)
+        if unread or opened.missing:
+            self._add("position", outcome="UNKNOWN", message=f"others may be {message}. {unread or opened.missing}")
 
     def _add(self, kind: str, id: object = "", symbol: str = "", side: str = "", quantity: Decimal | None = None,
              *, outcome: str, message: str = "") -> None:  # fmt: skip
@@ -290,20 +351,31 @@ class Stop:
         """End the parent orders, without waiting for their children, and return them."""
         parents: ParentRunner = self._session._parents
         try:
-            plans = [plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account)]
+            plans = [
+                plan for plan in parents.plans() if plan.state == RUNNING and self._is_own(plan.account, plan.vault)
+            ]
         except ToolkitError as error:
             self._add("parent order", outcome="UNKNOWN", message=str(error))
             plans = []
         parents.halt([plan.id for plan in plans])
         return plans
 
-    def _tell_runs(self) -> list[Run]:
-        runs = RUNS.on(getattr(self._session, "sync", self._session))
+    def _tell_runs(self) -> list[Endable]:
+        """Let the runs of the account end, those of other processes too, and return them."""
+        session, runs = getattr(self._session, "sync", self._session), list[Endable]()
+        runs += RUNS.on(session)
+        try:
+            runs += RUNS.elsewhere(session)
+        except OSError as error:  # runs of this process end without files
+            self._add("run", outcome="UNKNOWN", message=f"runs of other processes can't be found: {error}")
         for run in runs:
-            run.request_end()
+            try:
+                run.request_end()
+            except OSError as error:
+                self._add("run", run.name, outcome="UNKNOWN", message=f"it can't be told to end: {error}")
         return runs
 
-    def _wait(self, plans: Sequence[Plan], runs: Sequence[Run]) -> Flow[None]:
+    def _wait(self, plans: Sequence[Plan], runs: Sequence[Endable]) -> Flow[None]:
         """Wait for parent orders and runs, together no longer than `WAIT_SECONDS`. Add their rows."""
         parents: ParentRunner = self._session._parents
         began_ms: int = yield Elapsed()
@@ -321,8 +393,11 @@ class Stop:
             left_s = max(0.0, WAIT_SECONDS - (now_ms - began_ms) / 1000)
             yield from _blocking(partial(run.wait, left_s))
             ended = run.wait(0)
-            message = "; ".join(run.still_open) if ended else f"the run did not end within {left_s:g} s"
-            outcome = "ENDED" if ended else "UNKNOWN"
+            told = list(run.still_open) if ended else [f"the run did not end within {WAIT_SECONDS:g} s"]
+            if isinstance(run, Elsewhere):
+                told.insert(0, run.process)
+                told += [] if ended else ["It places nothing more, and ends when it answers. Or end its process"]
+            message, outcome = "; ".join(told), "ENDED" if ended else "UNKNOWN"
             self._add("run", run.name, ", ".join(run.symbols), outcome=outcome, message=message)
 
     def _cancel_unseen(self) -> Flow[None]:

@@ -87,7 +87,7 @@ class PermissionFlows(ActingPart):
             - max_fee_rate: float64, a ratio
             - status: ACTIVE, REVOKED, EXPIRED, OPEN or CLOSED
         """
-        account: str = yield from self._account()
+        account: str = yield from subflow(self.account)
         from ..reads.frames import indexed, typed
 
         agents = yield from self._agent_rows(account, ended)
@@ -96,6 +96,27 @@ class PermissionFlows(ActingPart):
         frame = indexed(typed([*agents, *authorisations, *vaults], COLUMNS), index)
         frame.attrs["complete"] = complete
         return frame
+
+    @trading_flow
+    def account(self) -> Flow[str]:
+        """Return the address of the account whose permissions these are. In a vault's session it is the leader's.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        WalletError
+            If it is not known.
+
+        Examples
+        --------
+        >>> session.permissions.account() == session.account
+        True
+        """
+        found: str = yield from self._session._master()
+        return found
 
     def signed_until(self) -> dict[tuple[str, str], int]:
         """Return until when agents are approved by what this machine signed. The exchange lists no end.
@@ -326,7 +347,7 @@ class BuilderFlows(ActingPart):
         >>> len(builder.traders())
         0
         """
-        builder: str = yield from self._session._account()
+        builder: str = yield from self._session._master()
         return (yield from _authorisations(self._session._reader, ended, builder=builder, index=index))
 
     @trading_flow
@@ -371,7 +392,7 @@ class BuilderFlows(ActingPart):
         session = self._session
         session._check_orders([order])
         if builder is None:
-            builder = yield from session._account()
+            builder = yield from session._master()
         rate = decimal_text(fee_rate, "fee_rate")
         options = {"expiry_after": expiry_after, "vault_address": vault_address}
         if isinstance(order, Bracket):

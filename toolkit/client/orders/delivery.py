@@ -22,7 +22,7 @@ from ... import errors
 from ...environments import Environment
 from ...guards import check_process
 from ...protocol.actions import ACTIONS, declaration, decode
-from ...protocol.orders.names import ActionField, ActionType
+from ...protocol.orders.names import BUILDER_ACTIONS, ActionField, ActionType
 from ...protocol.orders.order_actions import (
     AnyAction,
     OrderAction,
@@ -65,6 +65,10 @@ WITHDRAW_EXPIRY_MS = 3_600_000
 NONCE_SPREADS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 """Of how many nonces each further try takes one by chance. Another program may have used many at this time, and a
 further one tries to get out of its way as well."""
+OF_THE_SIGNER = BUILDER_ACTIONS | {
+    ActionType.VAULT_CREATE, ActionType.VAULT_DEPOSIT, ActionType.VAULT_REBALANCE, "vaultWithdraw"
+}  # fmt: skip
+"""Actions that may carry a vault, and act for their signer in a session of a vault, too."""
 SETTLE_SECONDS = 5.0
 """Default time that a call waits for the execution of what the venue has answered as submitted."""
 
@@ -259,6 +263,8 @@ class Delivery:
     clock_skew: Callable[[], int | None] = lambda: None
     check_ready: Callable[[], None] = lambda: None
     """Raises where no request can leave, such as through a proxy that can't be used, before anything is recorded."""
+    vault: str | None = None
+    """Address of the vault that the session trades for, None for the account."""
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
     _reconciler: Reconciler = field(init=False)
@@ -305,7 +311,19 @@ class Delivery:
         OutcomeUnknown
             Without a response. `resolve` settles it.
         """
-        return (yield from self._in_time(given, self._submit(given, expiry_after, vault_address)))
+        vault = self._vault_of(given, vault_address)
+        return (yield from self._in_time(given, self._submit(given, expiry_after, vault)))
+
+    def owner(self) -> Flow[str]:
+        """Return the address that owns the orders and positions: the session's vault, else the account."""
+        return self.vault or (yield from self.account())
+
+    def _vault_of(self, given: Given, vault_address: str | None) -> str | None:
+        """Return the vault that an action acts for: the session's, where none is given."""
+        if vault_address is not None or self.vault is None:
+            return vault_address
+        declared = declaration(given) if isinstance(given, Mapping) else ACTIONS[given.type]
+        return self.vault if declared.vault and declared.type not in OF_THE_SIGNER else None
 
     def _in_time(self, given: Given, flow: Flow[T]) -> Flow[T]:
         """Bound the waits before an order that is priced by the moment. One in wire names is not read yet."""
@@ -392,8 +410,9 @@ class Delivery:
         LimitReached
             If a limit refuses it.
         """
-        action = yield from self._in_time(given, self._checked(given, vault_address))
-        prepared = yield from self._prepare(given, action, expiry_after, vault_address)
+        vault = self._vault_of(given, vault_address)
+        action = yield from self._in_time(given, self._checked(given, vault))
+        prepared = yield from self._prepare(given, action, expiry_after, vault)
         if self.limits is not None:
             yield from self.limits.admit(_intent(prepared, prepared.created), prepared.action, record=False)
         return prepared

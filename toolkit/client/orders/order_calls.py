@@ -121,7 +121,7 @@ class OrderCalls:
         """Ids of the orders that the venue said it cancelled, the latest last."""
 
     def _account(self) -> Flow[str]:
-        return self._delivery.account()
+        return self._delivery.owner()
 
     def bind(self, made: Receipt) -> Receipt:
         """Return the receipt as a live handle.
@@ -174,7 +174,7 @@ class OrderCalls:
 
         A signature for another chain than the venue's recovers another address, and the money goes there.
         """
-        owner, held = (yield from self._account()), Decimal(0)
+        owner, held = (yield from self._delivery.account()), Decimal(0)
         unsaid = "the venue does not say which address it credits"
         try:
             rows = yield from fetch_rows("wallet_balances", NO_RETRY, account=owner)

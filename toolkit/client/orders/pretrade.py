@@ -27,11 +27,13 @@ from ...protocol.reads.info.funding import FUNDING_RATES
 from ...protocol.reads.info.orders import ORDER_STATES
 from ...protocol.reads.info.positions import POSITIONS
 from ...protocol.reads.product_rows import ProductRule
-from ..io.flow import Flow, Now
-from ..io.transport import Retry
+from ..io.flow import Flow, Now, within
+from ..io.transport import NO_RETRY, Retry
 from ..reads.catalogue import Catalogue
-from ..reads.reading import fetch_rows, is_hedged
+from ..reads.reading import fetch_rows, is_hedged, read_in_part
 
+MODE_MS = 60_000
+"""How long a position mode counts without another look. It can't change while there are positions or orders."""
 PRICE_MS = 60_000
 """How long a last price is used for an order that is worth at least twice the minimum at it."""
 _OPEN = ("NEW", "PARTIALLY_FILLED")
@@ -56,6 +58,8 @@ class PreTradeChecks:
     retry: Retry
     book: Callable[[str, str], Decimal | None] = lambda symbol, side: None
     """Returns the price at which an order of a side would trade by an open live book, None without one."""
+    _modes: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    """Owner → (the venue's time of the read in ms, whether it is in hedge mode)."""
     _prices: dict[tuple[int, str], tuple[int, Decimal]] = field(default_factory=dict)
     """Product code and name of the price → (the venue's time of the read in ms, the price)."""
 
@@ -239,6 +243,29 @@ class PreTradeChecks:
     def _mark_price(self, product: Product) -> Flow[Decimal | None]:
         rows = yield from self._rows(FUNDING_RATES, symbol=str(product.code))
         return next((row.mark_price for row in rows), None)
+
+    def hedged(self, vault: str | None, anew: bool = False) -> Flow[bool | None]:
+        """Return whether the account or a vault is in hedge mode, None where no position of it shows that yet.
+
+        Parameters
+        ----------
+        vault : str or None
+            Address of the vault, None for the account.
+        anew : bool, optional
+            Whether the mode is read again, because the venue has refused an order (default: False).
+        """
+        owner, now = vault or (yield from self.account()), (yield Now())
+        read, mode = self._modes.get(owner, (None, None))
+        if read is not None and not anew and 0 <= now - read < MODE_MS:
+            return mode
+        # An order that leaves waits for this only a moment, and is sent by what was known before.
+        with suppress(ExchangeError, TransportError):
+            reading = read_in_part(POSITIONS, NO_RETRY, account=owner, include_zero="true")
+            rows, _ = yield from within(reading, self.retry.moment)
+            if modes := {is_hedged(row) for row in rows if row.position_mode}:
+                mode = True in modes
+                self._modes[owner] = now, mode
+        return mode
 
     def closes(self, product: Product, side: str, quantity: Decimal, vault: str | None = None) -> Flow[bool]:
         """Return whether an order closes the position or a part of it. No price may stand in the way of that.

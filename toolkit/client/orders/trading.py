@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
 from ...checks import check_prices
 from ...errors import (
+    ActionRejected,
     CheckFailed,
     InputError,
     ToolkitError,
@@ -23,6 +24,7 @@ from ...protocol.enums import AgentStatus
 from ...protocol.orders.items import OrderItem
 from ...protocol.orders.order_actions import CancelAll, CancelOrders, OrderAction
 from ...protocol.reads.product_rows import ProductRule
+from ...sides import depends_on_mode
 from ..io.flow import Flow, SessionPart, exit_flow, hastily, trading_flow
 from ..reads.catalogue import Catalogue
 from ..reads.reading import Reader, approvals_of, fetch_rows
@@ -53,6 +55,7 @@ class TradingFlows:
     _delivery: Delivery
     _checks: PreTradeChecks
     _known_account: str | None
+    _vault: str | None
 
     @cached_property
     def _calls(self) -> OrderCalls:
@@ -61,10 +64,15 @@ class TradingFlows:
 
     @property
     def account(self) -> str | None:
-        """Address of the master that owns the orders and positions, None while it is not known."""
-        return self._known_account
+        """Address that owns the orders and positions: the vault of `connect(vault=…)`, else the master's, None while
+        it is not known."""
+        return self._vault or self._known_account
 
     def _account(self) -> Flow[str]:
+        """Return the address that owns the orders and positions. See `account`."""
+        return self._delivery.owner()
+
+    def _master(self) -> Flow[str]:
         """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
             query = {"account": self.wallet.agent, "role": "AGENT", "status": AgentStatus.ACTIVE.name}
@@ -301,20 +309,20 @@ class TradingFlows:
         """
         return (yield from self._place(orders, expiry_after, vault_address))
 
-    def _order_action(self, given: object) -> Flow[OrderAction]:
+    def _order_action(self, given: object, hedge: bool) -> Flow[OrderAction]:
         # The codes of products may have to be read first. An order at market does not wait long for that either.
-        reading = self._read_order_action(given)
+        reading = self._read_order_action(given, hedge)
         return (yield from (hastily(reading, self._delivery.retry.moment) if _may_be_at_market(given) else reading))
 
-    def _read_order_action(self, given: object) -> Flow[OrderAction]:
+    def _read_order_action(self, given: object, hedge: bool) -> Flow[OrderAction]:
         """Return the action that places orders, with every field checked. Raises InputError."""
         found: list[object] = []
-        for each in given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]:
+        for each in _listed(given):
             if isinstance(each, Ladder):
                 found += each.orders((yield from self._catalogue.find(each.symbol)))
             else:
                 found.append(each)
-        orders = self._check_orders(found)
+        orders = [each.in_mode(hedge) for each in self._check_orders(found)]
         items: list[OrderItem] = []
         for each in orders:
             leaving = all(leg.item(0).reduces for leg in each.legs)
@@ -359,13 +367,40 @@ class TradingFlows:
         name = f"quantity {rounded} {product.base}"
         return rounded, f"value {worth}: {name} at {at} is {plain_text(rounded * at)} USDC, rounded down to a step"
 
+    def _is_hedged(self, given: object, vault: str | None, anew: bool = False) -> Flow[bool | None]:
+        """Return whether the account is in hedge mode, where that changes what is sent, else False. None: not known."""
+        legs = [leg for each in _listed(given) for leg in _legs(each)]
+        if not any(depends_on_mode(leg.side, leg.reduce_only) for leg in legs):
+            return False
+        return (yield from self._checks.hedged(vault, anew))
+
     def _place(
-        self, orders: object, expiry_after: int | Unset | None = UNSET, vault_address: str | None = None, note: str = ""
+        self,
+        orders: object,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+        note: str = "",
+        hedge: bool | None = None,
     ) -> Flow[Receipt]:
-        action = yield from self._order_action(orders)
-        made: Receipt = yield from self._calls.live(self._delivery.submit(action, expiry_after, vault_address))
-        made.note = note
-        return made
+        """Place orders in the account's position mode, or in the given one."""
+        orders = list(_listed(orders))
+        mode = (yield from self._is_hedged(orders, vault_address)) if hedge is None else hedge
+        while True:
+            action = yield from self._order_action(orders, bool(mode))
+            try:
+                made: Receipt = yield from self._calls.live(self._delivery.submit(action, expiry_after, vault_address))
+            except ActionRejected as error:
+                # An account shows its mode with its first position only. What was refused whole is sent in the other.
+                if hedge is not None or any(one.accepted for one in getattr(error.receipt, "results", ())):
+                    raise
+                hedge = yield from self._is_hedged(orders, vault_address, anew=True)
+                hedge = mode is None if hedge is None else hedge
+                if hedge is bool(mode):
+                    raise
+                mode = hedge
+            else:
+                made.note = note
+                return made
 
     def _check_orders(self, given: Iterable[object]) -> list[Order | Bracket]:
         """Return what is a list of orders, without a bracket among others. `PreTradeChecks` checks the rules."""
@@ -454,6 +489,8 @@ class TradingFlows:
         >>> session.replace(made, orders.limit("BTCUSDC", "BUY", "0.01", "51000")).status
         'NEW'
         """
+        if isinstance(new, Order):
+            new = new.in_mode(bool((yield from self._is_hedged(new, vault_address))))
         return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
     @exit_flow
@@ -573,6 +610,16 @@ class TradingFlows:
         return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
 
 
+def _listed(given: object) -> Iterable[object]:
+    return given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]
+
+
+def _legs(given: object) -> tuple[Order, ...]:
+    """Return the orders of what was given. Of a ladder one, which the others are like."""
+    given = given.order("1", "1") if isinstance(given, Ladder) else given
+    return given.legs if isinstance(given, Order | Bracket) else ()
+
+
 def _may_be_at_market(given: object) -> bool:
     """Return whether an order that was given opens at the price of this moment. Its product need not be known."""
     listed = given if isinstance(given, list | tuple) else [given]
@@ -685,7 +732,10 @@ class IntentFlows(SessionPart):
         'placeOrder'
         """
         known = isinstance(what, Mapping | OrderAction | CancelOrders | CancelAll)
-        action = what if known else (yield from self._session._order_action(what))
+        action = what
+        if not known:
+            hedge = yield from self._session._is_hedged(what, vault_address)
+            action = yield from self._session._order_action(what, bool(hedge))
         prepared: Prepared = yield from self._delivery.prepare(action, expiry_after, vault_address)
         return prepared
 

@@ -27,6 +27,7 @@ from ...protocol.orders.order_actions import OrderAction
 from ...protocol.reads.info.positions import POSITIONS
 from ...protocol.reads.product_rows import ProductRule
 from ...protocol.reads.rows import TIME
+from ...sides import sign_of
 from ..io.flow import Flow, Perform, SessionPart, flow
 from ..orders.delivery import Prepared
 from ..reads.catalogue import Catalogue
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..orders.delivery import Delivery
+    from ..orders.pretrade import PreTradeChecks
 
 WAIT_SECONDS = 0.1
 COLUMNS = {
@@ -256,6 +258,7 @@ class ParentOrderFlows:
     """Mixin of Session and AsyncSession: parent orders."""
 
     _catalogue: Catalogue
+    _checks: PreTradeChecks
     _delivery: Delivery
 
     if TYPE_CHECKING:
@@ -346,7 +349,8 @@ class ParentOrderFlows:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
             # Prepared before the TWAP is recorded: what its first child order may not do, none of them may.
             first = yield from self._delivery.prepare((yield from self._first_child(made)), vault_address=vault)
-        start = partial(self._parents.start, made, (yield from self._delivery.account()), vault, first)
+        account, vault = (yield from self._delivery.account()), vault or self._delivery.vault
+        start = partial(self._parents.start, made, account, vault, first)
         plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
         return ParentOrder(self._parents, plan.id)
 
@@ -359,7 +363,9 @@ class ParentOrderFlows:
         """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
         product = yield from self._catalogue.find(made.symbol)
         made = replace(made, symbol=product.symbol).check(product)
-        if not made.reduce_only and (yield from self._only_closes(made, product, vault)):
+        if made.reduce_only:
+            made = made.in_mode(bool((yield from self._checks.hedged(vault))))
+        elif (yield from self._only_closes(made, product, vault)):
             made = replace(made, reduce_only=True)
         action = yield from self._first_child(made)
         try:
@@ -378,12 +384,13 @@ class ParentOrderFlows:
 
     def _only_closes(self, made: Twap, product: Product, vault: str | None) -> Flow[bool]:
         """Return whether a TWAP begins within a position of the other side, so that all of it reduces."""
-        owner = vault or (yield from self._delivery.account())
+        owner = vault or (yield from self._delivery.owner())
         try:
             rows, _ = yield from read_in_part(POSITIONS, self._delivery.retry, account=owner, symbol=str(product.code))
         except (TransportError, ExchangeError):  # it is checked as one that may open
             return False
-        held = [abs(row.short_size) if made.side == "BUY" else row.long_size for row in rows if not is_hedged(row)]
+        buys = sign_of(made.side) > 0
+        held = [abs(row.short_size) if buys else row.long_size for row in rows if not is_hedged(row)]
         return any(size >= Decimal(made.quantity) for size in held)
 
 

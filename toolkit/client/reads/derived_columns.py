@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 YEAR_SECONDS = 365 * 86_400
-_ZERO = Decimal(0)
+_ZERO, _MICRO = Decimal(0), Decimal("0.000001")
 
 LEG_COLUMNS = {
     **dict.fromkeys(("symbol", "side"), "string"),
@@ -91,7 +91,7 @@ def legs(
             price = _liquidation_price(row, available.get(row["symbol"]), tiers.get(row["symbol"]))
             for side in ("LONG", "SHORT"):
                 if _amount(row[f"{side.lower()}_size"]):
-                    made.append(_leg(row, side, price))
+                    made.append(_leg({**row, **_of_leg(row, side)}, side, price))
     return typed(made, LEG_COLUMNS, exact=exact)
 
 
@@ -108,6 +108,19 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _amount(value: object) -> Decimal:
     return value if isinstance(value, Decimal) else _ZERO
+
+
+def _of_leg(row: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return what a leg has of the sums that the venue shows for both, in proportion to the entry values."""
+    values = [abs(_amount(row[f"{name}_entry_value"])) for name in ("long", "short")]
+    if not all(values):
+        return {}
+    found = {}
+    for name in ("assigned_margin", "realized_pnl", "fees"):
+        if isinstance(row[name], Decimal):
+            part = (row[name] * values[0] / sum(values)).quantize(_MICRO)
+            found[name] = part if side == "LONG" else row[name] - part
+    return found
 
 
 def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class TableFlows:
     info: Any
     stream: Any
     _catalogue: Catalogue
-    _known_account: str | None
+    account: Any
 
     @property
     def _reader(self) -> Reader:
@@ -541,7 +541,7 @@ class TableFlows:
         from .frames import indexed
 
         own: pd.DataFrame | None = None
-        if (account := self._known_account) is not None:
+        if (account := self.account) is not None:
             (own,) = yield from self._first("account", [(account,)], exact=True)
         table = yield from self._catalogue.table()
         return indexed(fee_rates(list(table.values()), own, exact=exact), index)
@@ -655,8 +655,9 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return open positions with derived columns.
 
-        There is one row per long or short side, so that in hedge mode a symbol may have two. Formulas are those of
-        `toolkit.margin`. `session.info.positions()` returns the venue's record.
+        There is one row per long or short side, so that in hedge mode a symbol may have two. The venue shows isolated
+        margin, realised PnL and fees of both together. They are divided in proportion to the entry values. Formulas are
+        those of `toolkit.margin`. `session.info.positions()` returns the venue's record.
 
         Parameters
         ----------

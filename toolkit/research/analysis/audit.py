@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...sides import BUYS
 from ..data.bars import Bars, read_bars
 from ..data.event_array import MS, Kind
 from ..data.event_files import PRICES, EventFiles, holds_events
@@ -243,7 +244,7 @@ def _too_right(run: Audited) -> str:
     """
     fills, right, every, kept, moves = run.fills[run.fills["type"] == "MARKET"], 0, 0, 0, 0
     for symbol, part in fills.groupby("symbol"):
-        marks, signs = run.marks[symbol], np.where(part["side"] == "BUY", 1, -1)
+        marks, signs = run.marks[symbol], np.where(part["side"].isin(BUYS), 1, -1)
         after = marks.index.searchsorted(pd.DatetimeIndex(part["time"]), side="right")
         moved = (marks.to_numpy()[after.clip(max=len(marks) - 1)] - part["price"]) * signs
         right, every = right + int((moved > 0).sum()), every + int((moved != 0).sum())

@@ -22,6 +22,8 @@ CODE = ("__init__", "__call__")
 """Special methods of a task that count as its code."""
 CHANGES = {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear"}
 """Methods that change a container."""
+BLIND = {"globals", "vars", "eval", "exec", "import_module", "__import__"}
+"""Functions that read names which are not in the code."""
 
 
 def code_of(task: object, *, values: bool = True, missed: set[str] | None = None) -> str:
@@ -89,7 +91,9 @@ class _Words:
             yield from self.of(part)
 
     def _object(self, part: Any) -> Iterator[str]:
-        function = inspect.unwrap(getattr(part, "__func__", part)) if callable(part) else part
+        function = getattr(part, "__func__", part)
+        if callable(function) and not isinstance(function, FunctionType):  # a wrapper in Python holds what it wraps
+            function = inspect.unwrap(function)
         if isinstance(part, list | tuple):
             yield from self._each(part)
         elif isinstance(part, Mapping):
@@ -118,12 +122,17 @@ class _Words:
         yield from self.of(function.__code__)
         if self.values:
             yield from self._each((function.__defaults__, [*(function.__kwdefaults__ or {}).items()]))
-        stores = self.values and any(each.opname == "STORE_SUBSCR" for each in dis.get_instructions(function))
-        changes = stores or not CHANGES.isdisjoint(_names(function.__code__))
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        for used in (*cells, *(value for _, _, value in referred(function))):
+        changed = _changed(function.__code__) if self.values else set()
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        held = [(name, cell.cell_contents) for name, cell in cells]
+        names = set(_names(function.__code__))
+        modules = (value for name, value in function.__globals__.items() if name in names)
+        own = any(isinstance(each, ModuleType) and not is_library(each.__name__) for each in modules)
+        if self.values and (blind := names & (BLIND | {"getattr"} if own else BLIND)):
+            self.missed.add(f"names that {', '.join(sorted(blind))} may read")
+        for name, used in (*held, *((name, value) for _, name, value in referred(function))):
             # What a task changes while it runs, such as a list that counts its calls, is its state and no code.
-            if self.values and changes and isinstance(used, list | set | dict):
+            if (name in changed or None in changed) and isinstance(used, list | set | dict):
                 self.missed.add(f"a {type(used).__name__} that the task may change")
             elif _is_code(used) or self.values:
                 yield from self.of(used)
@@ -145,6 +154,27 @@ class _Words:
                 yield fingerprint(part)
             except Exception:  # what can't be pickled: a lock, a connection, a session
                 self.missed.add(kind.__qualname__)
+
+
+def _changed(code: CodeType) -> set[str | None]:
+    """Return the names of containers that are changed in place. None among them: it may be any of them."""
+    found: set[str | None] = set()
+    steps = list(dis.get_instructions(code))
+    for at, step in enumerate(steps):
+        if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in CHANGES:
+            container = steps[at - 1]
+        elif step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR") and at > 1:
+            container = steps[at - 2]  # before its key, if that is one load
+        else:
+            continue
+        if container.opname in ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME"):
+            found.add(container.argval)
+        elif not container.opname.startswith("LOAD_FAST"):  # a local list that is returned is no state
+            found.add(None)
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            found |= _changed(part)
+    return found
 
 
 def _of_library(part: Any) -> bool:
@@ -217,7 +247,7 @@ def fingerprint(data: object) -> str:
         return ",".join(f"{key}:{fingerprint(part)}" for key, part in data.items())
     if isinstance(data, pd.DataFrame | pd.Series | pd.Index):
         digest = hashlib.sha256(pd.util.hash_pandas_object(data).to_numpy().tobytes())
-        digest.update(repr(list(getattr(data, "columns", []))).encode())
+        digest.update(repr(list(getattr(data, "columns", [getattr(data, "name", None)]))).encode())
         return digest.hexdigest()[:32]
     return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()[:32]
 

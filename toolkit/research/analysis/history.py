@@ -20,8 +20,8 @@ class History(Mapping[str, pd.DataFrame]):
     """Candles by symbol, with the funding rates and products that belong to them.
 
     `backtest`, `vectorised`, `sweep`, `optimise` and `walk_forward` take it as their data, and then settle its funding
-    and trade its products unless others are given. `paper` replays its candles on a venue, which has its own funding
-    and products. `session.history` reads one from a venue. Frames of `data.load` make one too.
+    and trade its products unless others are given. `paper` replays its candles on a venue that settles its funding and
+    lists its products. `session.history` reads one from a venue. Frames of `data.load` make one too.
 
     Parameters
     ----------

@@ -669,22 +669,25 @@ def measure_columns(times: Times, equity: Values) -> dict[str, Values]:
     return found
 
 
-def curve_of(equity: pd.Series[float], fills: pd.DataFrame, funding: pd.DataFrame, notional: pd.Series[float]) -> Curve:
+def curve_of(
+    equity: pd.Series[float], fills: pd.DataFrame | Curve, funding: pd.DataFrame, notional: pd.Series[float]
+) -> Curve:
     """Return the frames of a run as arrays.
 
     Parameters
     ----------
     equity : Series
         Equity in USDC over an increasing UTC index.
-    fills : DataFrame
-        Frame of `Results.fills`.
+    fills : DataFrame or Curve
+        Frame of `Results.fills`, or the same as arrays, see `fill_arrays`.
     funding : DataFrame
         Frame of `Results.funding`.
     notional : Series of float
         Sum of position notionals, USDC, 0 or above, on the index of `equity`.
     """
     curve, paid = as_curve(equity), float(funding["payment"].sum())
-    return replace(fill_arrays(fills), times=curve.times, equity=curve.equity, gross=floats(notional), funding=paid)
+    made = fills if isinstance(fills, Curve) else fill_arrays(fills)
+    return replace(made, times=curve.times, equity=curve.equity, gross=floats(notional), funding=paid)
 
 
 def _to_annualise(equity: Equity, period: Period) -> Sampled:

@@ -11,10 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+import numpy as np
 import pandas as pd
 
 from ...errors import InputError, ToolkitError, require, warn
+from ...protocol.enums import PositionMode
 from ...returns import CAPITAL_FLOWS, growth
+from ...sides import BUYS, CLOSES
 from ...stored.seals import FileKind, sealed
 from ...stored.tables import read_table, write_table
 from ...stored.writing import write_file
@@ -25,6 +28,7 @@ from . import metrics as formulas
 from .luck import assess, trials
 from .measures.curve import Curve
 from .measures.numbers import Values
+from .measures.trips import fill_arrays, trip_table
 from .metrics import measure
 from .recipes import NotRepeatable, PackedRecipe, Recipe
 from .report_text import card
@@ -86,6 +90,8 @@ THEIRS = {
 """Names of other libraries → ours."""
 SHOWN_EXECUTION = ("rejected", "cut", "found_nothing", "unprotected", "shortfall")
 """Values of the account of execution that are among the measures."""
+CENT = 0.01
+"""Difference of amounts, USDC, that is shown."""
 NOT_KEPT = NotRepeatable("how it was made was not kept")
 
 
@@ -261,7 +267,7 @@ class Results:
         source: ResultsSource | None = self.__dict__.get("_source")
         if source is not None:
             return source.curve()
-        return formulas.curve_of(self.growth, self.fills, self.funding, self.exposure["gross"])
+        return formulas.curve_of(self.growth, self._fill_arrays(), self.funding, self.exposure["gross"])
 
     def keep_recipe(self, recipe: Recipe | PackedRecipe | NotRepeatable, described: Mapping[str, Any]) -> None:
         """Keep the recipe of this run, and add its arguments to `settings`.
@@ -450,12 +456,35 @@ class Results:
     def exposure(self) -> pd.DataFrame:
         """Signed notional of each symbol (USDC) over time, with `net` and `gross` sums."""
         notional = self.positions * self.marks
-        return notional.assign(net=notional.sum(axis=1), gross=notional.abs().sum(axis=1))
+        sizes = self._both_legs() if self._is_hedged else self.positions.abs()
+        return notional.assign(net=notional.sum(axis=1), gross=(sizes * self.marks).sum(axis=1))
+
+    @property
+    def _is_hedged(self) -> bool:
+        return self.settings.get("position_mode") == PositionMode.HEDGE.name
+
+    def _legs_at_start(self) -> dict[str, tuple[float, float]]:
+        """Return long and short before the first fill, base units, by symbol."""
+        return {symbol: (long, short) for symbol, (long, short) in self.settings.get("at_start", {}).items()}
+
+    def _both_legs(self) -> pd.DataFrame:
+        """Return the sizes of long and short together over time, base units, in hedge mode."""
+        found, start = {}, self._legs_at_start()
+        for symbol in self.positions:
+            fills = self.fills[self.fills["symbol"] == symbol]
+            change = fills["quantity"].mask(fills["side"].isin(CLOSES), -fills["quantity"])
+            sizes = np.append(0.0, np.cumsum(change)) + sum(start.get(str(symbol), (0.0, 0.0)))
+            rows = np.searchsorted(pd.DatetimeIndex(fills["time"]), self.positions.index, side="right")
+            found[symbol] = sizes[rows]
+        return pd.DataFrame(found, index=self.positions.index)
+
+    def _fill_arrays(self) -> Curve:
+        return fill_arrays(self.fills, self._is_hedged or None, self._legs_at_start())
 
     @property
     def round_trips(self) -> pd.DataFrame:
         """One row for each position from flat to flat. See `metrics.round_trips`."""
-        return formulas.round_trips(self.fills)
+        return trip_table(self.fills, self._fill_arrays())
 
     @property
     def attribution(self) -> pd.DataFrame:
@@ -463,6 +492,8 @@ class Results:
 
         price = Σ sells − Σ buys + value held at the end − value held at the start (both at mark), before fees.
         `other` are the transfers. Those without a symbol are in a row ACCOUNT. The total's net is the change of equity.
+        On a venue, OTHERS is what else has changed the account's equity: trades that are not the run's. If there were
+        none, this row is UNEXPLAINED.
         """
         symbols = list(self.positions.columns)
         notional = self.positions * self.marks if len(self.positions) else pd.DataFrame(0.0, [0], symbols)
@@ -470,7 +501,7 @@ class Results:
         def summed(amounts: pd.Series[float], of: pd.DataFrame) -> pd.Series[float]:
             return amounts.groupby(of["symbol"]).sum().reindex(symbols, fill_value=0.0)
 
-        signed = self.fills["value"].where(self.fills["side"] == "SELL", -self.fills["value"])
+        signed = self.fills["value"].mask(self.fills["side"].isin(BUYS), -self.fills["value"])
         columns = {
             "price": summed(signed, self.fills) + notional.iloc[-1] - notional.iloc[0],
             "fees": -summed(self.fills["fee"], self.fills),
@@ -481,6 +512,11 @@ class Results:
         unassigned = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
         if unassigned:
             table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, unassigned]
+        equity = self.equity["equity"]
+        if "environment" in self.settings and len(equity):
+            rest = float(equity.iloc[-1] - equity.iloc[0] - table.to_numpy().sum())
+            if abs(rest) >= CENT:
+                table.loc["OTHERS" if self.settings.get("others") else "UNEXPLAINED"] = [0.0, 0.0, 0.0, rest]
         table["net"] = table.sum(axis=1)
         table.loc["TOTAL"] = table.sum(axis=0)
         return table

@@ -14,6 +14,7 @@ import pandas as pd
 from ...extras import need
 from ...pictures.panes import DARK, LIGHT, HorizontalLine, Line, Marks, Pane, Theme, minus
 from ...pictures.static import draw, finish, styled
+from ...sides import BUYS
 from .metrics import YEAR, drawdowns, sampled_returns, sampling_period
 from .report_text import MEASURES, duration, first_screen, percent, readable
 
@@ -106,7 +107,7 @@ def _price(run: Run, symbol: str, hidden: bool) -> list[Line | Marks]:
         if len(levels):
             parts.append(Line(levels, f"{symbol} {name}", role, 1, True, group=symbol, hidden=hidden))
     fills = run.fills[run.fills["symbol"] == symbol]
-    signed = fills["quantity"] * np.where(fills["side"] == "BUY", 1, -1)
+    signed = fills["quantity"] * np.where(fills["side"].isin(BUYS), 1, -1)
     after = signed.cumsum()
     before = after - signed
     flips = before * after < -1e-12
@@ -130,7 +131,7 @@ def _price(run: Run, symbol: str, hidden: bool) -> list[Line | Marks]:
             for row in part.itertuples()
         ]
         if len(part):
-            shapes = shape or ["up" if side == "BUY" else "down" for side in part["side"]]
+            shapes = shape or ["up" if side in BUYS else "down" for side in part["side"]]
             prices = part.set_index("time")["price"]
             label = f"{symbol} {name}"
             parts.append(Marks(prices, label, shade, shapes, text=text, group=symbol, hidden=hidden))
@@ -156,7 +157,7 @@ def with_triggers(run: Run, symbol: str) -> pd.DataFrame:
     marks = run.marks[symbol]
     placed = np.maximum(marks.index.searchsorted(pd.DatetimeIndex(orders["time"]), side="right") - 1, 0)
     below = orders["trigger_price"].to_numpy() < marks.to_numpy()[placed] if len(marks) else np.zeros(0, dtype=bool)
-    made: pd.DataFrame = orders.assign(stop=below == (orders["side"] == "SELL").to_numpy())
+    made: pd.DataFrame = orders.assign(stop=below == (~orders["side"].isin(BUYS)).to_numpy())
     return made
 
 

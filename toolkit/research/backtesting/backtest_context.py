@@ -88,6 +88,7 @@ class BacktestContext(Context):
             Handle of the order, as the context returned it.
         """
         if not placed.done:
+            placed.asked = True
             self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
@@ -103,6 +104,8 @@ class BacktestContext(Context):
         """
         self._cancel_waiting(symbol)
         chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
+        for placed in self.orders():
+            placed.asked |= symbol in (None, placed.order.symbol)
         for state in chosen:
             self._broker.enqueue(state, "cancel_all", state.code)
 

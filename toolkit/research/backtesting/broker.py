@@ -32,7 +32,6 @@ from ...venue.trading import lifecycle, matching
 from ...venue.trading.lifecycle import TRIED_AGAIN, position_of
 from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
-from ..formulas.execution import ASKED
 from ..market_data import BarHistory, BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import ADDRESS, NO_HASH, Arrival, BarMatcher, SymbolState
@@ -585,8 +584,7 @@ class SimulatedBroker(BarMatcher):
         elif placed is not None and placed.state == "REJECTED" and not self.ctx._refused(placed, placed.reason):
             self.reject(placed, placed.reason)
         elif placed is not None and placed.state == "CANCELED":
-            if placed.order.is_market and not placed.reason.startswith(ASKED):
-                self.note("CUT", state.symbol, f"{placed.order.describe()}, filled {placed.filled:g}: {placed.reason}")
+            self.ctx._note_cut(placed)
             self.strategy.on_cancel(self.ctx, placed)
         if self.ctx._groups or self.watched:
             self.ctx._follow_fills()

@@ -79,11 +79,7 @@ def funding_schedule(
         interval_ms = core.products[code].funding_interval * 1000
         times, rates = settlement_rates(symbol, series, funding, interval_ms, lacking)
         for time, rate in zip(times.tolist(), rates, strict=True):
-            rate_e8 = round(rate * RATE)
-            if abs(rate_e8) > core.state.config.funding_cap:
-                message = f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap"
-                raise InputError(message, field="funding", value=rate_e8)
-            schedule.append(FundingSettlement(time, code, _premium_for(core, code, rate_e8)))
+            schedule.append(FundingSettlement(time, code, premium_for(core, code, symbol, rate)))
     # The order is by time, then by product, so that settlements of one instant have the same order in each run.
     return sorted(schedule, reverse=True)
 
@@ -265,16 +261,36 @@ def _rate(symbol: str, given: Any) -> float:
     raise InputError(text, field="funding", value=str(given))
 
 
-def _premium_for(core: Core, code: int, rate_e8: int) -> int:
+def premium_for(core: Core, code: int, symbol: str, rate: float) -> int:
     """Return the mean premium for which the venue's funding formula gives a rate: its inverse.
 
     The formula is premium + clamp(interest − premium), scaled from 8 hours to the product's interval.
+
+    Parameters
+    ----------
+    core : Core
+        Core that lists the product.
+    code : int
+        Code of the product.
+    symbol : str
+        Its symbol, for the error.
+    rate : float
+        Rate of a settlement, a ratio.
+
+    Raises
+    ------
+    InputError
+        For a rate beyond the venue's cap.
     """
+    rate_e8 = round(rate * RATE)
+    if abs(rate_e8) > core.state.config.funding_cap:
+        message = f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap"
+        raise InputError(message, field="funding", value=rate_e8)
     config, scale = core.state.config, FINE // RATE
-    rate = rate_e8 * 8 * 3600 * scale // core.products[code].funding_interval
-    above_interest = rate - config.interest * scale
+    whole = rate_e8 * 8 * 3600 * scale // core.products[code].funding_interval
+    above_interest = whole - config.interest * scale
     clamp = config.funding_clamp * scale
     # Every premium within the clamp gives the interest rate. 0 is one of them.
     if not above_interest:
         return 0
-    return rate + (clamp if above_interest > 0 else -clamp)
+    return whole + (clamp if above_interest > 0 else -clamp)

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...sides import BUYS
+
 NAN = math.nan
-ASKED = ("cancelled by its owner", "one cancels the other", "its main order", "the position it would reduce",
-         "reduce-only")  # fmt: skip
-"""Beginnings of the reasons of cancels that the strategy, or an order of its own, has caused."""
 
 
 def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, mar
 
         - orders: how many there were, those that were rejected before they were sent included
         - rejected, cancelled: how many of them. A cancelled order may have been filled in part
-        - cut: how many of the cancelled ones were filled in part, without the strategy's own cancel
+        - cut: how many of the cancelled ones the venue ended when they were filled in part: the CUT events of others
         - untriggered: how many wait for their trigger at the end
         - retried: exits that found nothing, or too little, at their trigger, and were tried again (in backtests)
         - passed: how often the price had passed the trigger of an exit before it stood
@@ -52,14 +51,13 @@ def account(orders: pd.DataFrame, events: pd.DataFrame, fills: pd.DataFrame, mar
     filled, waits = orders["filled"] > 0, orders["trigger_price"].notna()
     market = (orders["type"] == "MARKET") & ~waits & (status != "REJECTED")
     refused, noted = int((status == "REJECTED").sum()), int((events["kind"] == "REJECTED").sum())
-    # A venue that gives no reason does not say who has cancelled a limit order.
-    asked = orders["reason"].str.startswith(ASKED) | ((orders["reason"] == "") & ~market)
+    nothing = int((market & ended & ~filled).sum())
     paid = shortfall(orders, fills, marks)
     counts = (
         len(orders) + max(noted - refused, 0), max(refused, noted), int(ended.sum()),
-        int((ended & filled & ~asked).sum()), int((status == "ORDER_STATUS_UNTRIGGERED").sum()),
+        max(int((events["kind"] == "CUT").sum()) - nothing, 0), int((status == "ORDER_STATUS_UNTRIGGERED").sum()),
         int((events["kind"] == "UNTRIGGERED").sum()), int((events["kind"] == "PASSED").sum()),
-        int(market.sum()), int((market & ended & ~filled).sum()),
+        int(market.sum()), nothing,
     )  # fmt: skip
     return dict(
         zip(NAMES, (*counts, unprotected(orders, fills, marks), sum(paid.values()), *paid.values()), strict=True)
@@ -114,7 +112,7 @@ def shortfall(orders: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) ->
     mids = _marked(marks, sent["symbol"], _ms(sent["time"]), "right")
     triggers, limits = sent["trigger_price"].to_numpy(), sent["price"].to_numpy()
     reference = np.where(np.isnan(triggers), mids, triggers)
-    sign = np.where(rows["side"] == "BUY", 1.0, -1.0)
+    sign = np.where(rows["side"].isin(BUYS), 1.0, -1.0)
     paid = sign * (rows["price"].to_numpy() - reference) * rows["quantity"].to_numpy()
     kinds = np.where(~np.isnan(triggers), "trigger", np.where(np.isnan(limits), "market", "limit"))
     return {kind: float(paid[kinds == kind].sum()) for kind in ("market", "limit", "trigger")}
@@ -143,7 +141,7 @@ def unprotected(orders: pd.DataFrame, fills: pd.DataFrame, marks: pd.DataFrame) 
         own = stops[stops["symbol"] == symbol]
         begun, sides = _ms(own["time"]), np.where(own["side"].str.startswith("SELL"), 1, -1)
         over = np.where(own["status"].isin(("FILLED", "CANCELED")), _ms(own["updated"]), end)
-        times, signed = _ms(part["time"]), np.where(part["side"] == "BUY", 1, -1) * part["quantity"].to_numpy()
+        times, signed = _ms(part["time"]), np.where(part["side"].isin(BUYS), 1, -1) * part["quantity"].to_numpy()
         edges = np.unique(np.concatenate([times, begun, over, end]))
         size = np.append(0.0, np.cumsum(signed))[np.searchsorted(times, edges[:-1], side="right")]
         lasting, way = np.diff(edges), np.where(np.abs(size) > 1e-12, np.sign(size), 0)

@@ -39,7 +39,8 @@ def check_agent(session: Session) -> pd.Timestamp | None:
         raise WalletError("a live run needs a session with an agent key, which signs its orders. Or use dry_run=True")
     approvals = session.info.agents(account=agent, role="AGENT")
     # Addresses are the same in any case of their letters.
-    own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
+    account = session.permissions.account()  # a vault's agent is that of its leader
+    own = approvals[approvals["master"].astype(str).str.lower() == account.lower()]
     now = utc(session.clock.now_ms())
     signed = session.permissions.signed_until()  # the exchange lists no end
     here = [signed.get((agent.lower(), str(name))) for name in own["name"]]
@@ -48,7 +49,7 @@ def check_agent(session: Session) -> pd.Timestamp | None:
     active = (own["status"] == "ACTIVE") & (ends.isna() | (ends > now))
     if not active.any():
         was = "is not approved" if own.empty else f"is no longer approved (until {ends.max()})"
-        raise WalletError(f"agent {agent} {was} by account {session.account}. Approve it with {RENEW}")
+        raise WalletError(f"agent {agent} {was} by account {account}. Approve it with {RENEW}")
     last = ends[active]
     return None if last.isna().any() else last.max()
 

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from msgspec import structs
 
+from ...client.limits.run_status import Ask, RunFiles, RunStatus, all_files, files_in, files_of, now_ms
 from ...errors import ToolkitError
 from ...limits import Limits
 from ..analysis.results import Results
-from ..running.run_status import Ask, RunFiles, RunStatus, all_files, files_of, now_ms
 from ..strategy import Strategy
 from .launch import runner_of
+from .run_journal import RunName
 
 if TYPE_CHECKING:
     from ...plain_session import Session
 
 COLUMNS = ("environment", "account", "strategy", "state", "symbols", "positions", "pnl", "equity", "started", "event",
            "event_time", "agent_until", "told", "pid")  # fmt: skip
+BY_HAND = "by hand"
+"""Name of the row of what no run has earned, which no run can have."""
 
 
 def runs() -> pd.DataFrame:
     """Return the runs with a name on this machine, those that have ended too.
 
+    Where several trade on an account, or you do, a row "by hand" has what is left of the account's profit. With the
+    runs that started since its `started` it adds up to the change of the equity, without transfers.
+
     Returns
     -------
     DataFrame
-        Index: name. One row for each run.
+        Index: name. One row for each run, and "by hand" for accounts that others trade on, too.
 
         - environment, account, strategy, state, symbols, positions, event: text. States are RUNNING, PAUSED, ENDING,
           ENDED and DIED: the program is gone, and the run's orders may be open
-        - pnl: float64, USDC, change of the account's equity since the run's first start, without transfers
+        - pnl: float64, USDC, what the run earned since its first start: its fills, positions at mark and funding
         - equity: float64, USDC
         - started, event_time: datetime64[ms, UTC], the venue's time
         - agent_until: datetime64[ms, UTC], NaT where it is not known
@@ -46,7 +53,23 @@ def runs() -> pd.DataFrame:
     'name'
     """
     found = [status for files in all_files() if (status := files.read()) is not None]
-    return _table(found)
+    accounts = dict.fromkeys((status.environment, status.account) for status in found)
+    rests = [_by_hand([each for each in found if (each.environment, each.account) == one]) for one in accounts]
+    return _table(found + [rest for rest in rests if rest is not None])
+
+
+def _by_hand(known: list[RunStatus]) -> RunStatus | None:
+    """Return what is left of an account's profit beside its runs, None where nobody else has traded."""
+    last = max(known, key=lambda one: one.told)
+    # The account as of now, from as early as a run tells it. What has ended knows nothing of the time after.
+    alive = [one for one in known if one.state in ("RUNNING", "PAUSED", "ENDING")] or [last]
+    base = min(alive, key=lambda one: one.started)
+    within = [one for one in known if one.started >= base.started]
+    if (len(within) == 1 and not base.shared) or base.account_pnl is None or any(one.pnl is None for one in within):
+        return None
+    told: dict[str, Any] = {"name": BY_HAND, "strategy": "", "symbols": (), "positions": {}, "event": "", "state": ""}
+    pnl = base.account_pnl - sum(one.pnl or 0.0 for one in within)
+    return structs.replace(base, **told, pnl=pnl, event_time=0, agent_until=0, pid=0)
 
 
 def _table(found: list[RunStatus]) -> pd.DataFrame:
@@ -58,6 +81,17 @@ def _table(found: list[RunStatus]) -> pd.DataFrame:
         known = pd.to_numeric(table[name]).astype("int64")
         table[name] = pd.to_datetime(known.where(known > 0), unit="ms", utc=True).astype("datetime64[ms, UTC]")
     return table.astype({"pnl": "float64", "equity": "float64", "pid": "int64"})
+
+
+def runs_of(session: Session) -> list[RunFiles]:
+    """Return the files of the runs with a name on a session's account.
+
+    Parameters
+    ----------
+    session : Session
+        Session of the account.
+    """
+    return files_in(RunName(session, "any").journal.parent)
 
 
 def run_results(name: str) -> Results:
@@ -132,13 +166,16 @@ class Attached:
     ----------
     name : str
         Name of the run, or "ENVIRONMENT/ACCOUNT/NAME" where several have it.
+    among : list of RunFiles, optional
+        Runs that may be meant (default: all of this machine).
     """
 
     name: str
+    among: InitVar[list[RunFiles] | None] = None
 
-    def __post_init__(self) -> None:
-        self._files: RunFiles = files_of(self.name)
-        self.name = self._files.name
+    def __post_init__(self, among: list[RunFiles] | None) -> None:
+        self.files: RunFiles = files_of(self.name, among)
+        self.name = self.files.name
 
     def __repr__(self) -> str:
         status = self._status()
@@ -147,11 +184,11 @@ class Attached:
     @property
     def log_file(self) -> Path:
         """File of its log, as JSON lines."""
-        return self._files.log
+        return self.files.log
 
     def _status(self) -> RunStatus:
-        if (status := self._files.read()) is None:
-            raise ToolkitError(f"the status of run {self.name!r} can't be read: {self._files.status}")
+        if (status := self.files.read()) is None:
+            raise ToolkitError(f"the status of run {self.name!r} can't be read: {self.files.status}")
         return status
 
     def status(self) -> pd.Series[Any]:
@@ -180,11 +217,11 @@ class Attached:
         ToolkitError
             If it has none yet, or does not answer.
         """
-        folder, began = self._files.results, now_ms()
+        folder, began = self.files.results, now_ms()
         if self._status().state in ("RUNNING", "PAUSED"):
             before = _written(folder)
-            self._files.ask(Ask("results"))
-            while _written(folder) == before and self._files.is_running():
+            self.files.ask(Ask("results"))
+            while _written(folder) == before and self.files.is_running():
                 if now_ms() - began > wait * 1000:
                     raise ToolkitError(f"run {self.name!r} did not answer within {wait:g} s")
                 time.sleep(0.1)
@@ -209,11 +246,11 @@ class Attached:
         ToolkitError
             If it does not end in time, in which case it still may. If its program is gone, without a session.
         """
-        if not self._files.is_running():
+        if not self.files.is_running():
             return [] if self._status().state == "ENDED" and not flatten else self._finish(flatten, session)
         began = now_ms()
-        self._files.ask(Ask("stop", flatten))
-        while self._files.is_running():
+        self.files.ask(Ask("stop", flatten))
+        while self.files.is_running():
             if now_ms() - began > wait * 1000:
                 text = f"run {self.name!r} has not ended within {wait:g} s. It was asked to, and still may"
                 raise ToolkitError(f"{text}. session.stop_all() cancels without it")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
 from ...connecting import venue_in_process
-from ...errors import InputError
+from ...errors import InputError, warn
 from ...guards import no_keys
 from ...limits import Limits
 from ...numerals import Span
+from ...venue.model.genesis import Genesis
 from ..analysis.history import History
 from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..backtesting.events.event_run import events_by_symbol
+from ..backtesting.funding_schedule import premium_for, settlement_rates
+from ..backtesting.listing import listings
 from ..data.bars import Bars, read_bars
 from ..data.event_array import MS
 from ..data.events import Events, merge
@@ -30,6 +34,7 @@ from .runner import Runner
 
 if TYPE_CHECKING:
     from ...plain_session import Session
+    from ...venue.engine.core import Core
     from ...venue.model.market import Market
 
 
@@ -58,8 +63,9 @@ def paper(
         A Strategy, a function `on_bar(ctx, bar)`, or callbacks by name, as in `backtest`.
     symbols : sequence of str, History or Session, optional
         Products it trades (default: `strategy.symbols`, else those of `replay`, else BTCUSDC). A session stands for
-        `session`. The candles of a History become the index of the venue's market, see `replay`. Its funding rates and
-        products are not taken: the venue settles the premium of its own market, and trades the products that it lists.
+        `session`. The candles of a History become the index of the venue's market, at their own times. The venue lists
+        its products, and settles its funding rates and no others. A predicted rate is that of the venue's market. On a
+        session that is given, products and funding are the venue's.
     interval : str or Timedelta, optional
         Length of its bars (default: "1m", or that of the candles of a History).
     duration : str or Timedelta, optional
@@ -102,13 +108,14 @@ def paper(
     from ...venue.local import LocalVenue
 
     candles: dict[str, Bars] = {}
+    history = None
     if isinstance(symbols, History):
-        candles = read_bars(symbols)
+        history, candles = symbols, read_bars(symbols)
         if interval == "1m":
             interval = pd.Timedelta(next(iter(candles.values())).interval, unit="ms")
         if replay is not None:
             raise InputError("give replay or a History, not both: each is the market", field="replay")
-        symbols = list(symbols)
+        symbols = list(history)
     elif isinstance(symbols, Session):
         session, symbols = symbols, None
     given = events_by_symbol(replay) or {}
@@ -126,7 +133,9 @@ def paper(
     made: AbstractContextManager[Session] = (
         nullcontext(session)
         if session is not None
-        else session_on(LocalVenue(clock=clock, seed=seed, market=market, replay=recorded or None))
+        else session_on(
+            LocalVenue(clock=clock, seed=seed, market=market, replay=recorded or None, **_listed(history, seed))
+        )
     )
     with made as chosen:
         if venue_in_process(chosen) is None:
@@ -137,10 +146,41 @@ def paper(
         if not candles:
             return runner.run(duration or "1h", close_at_end=close_at_end)
         going = replay_bars(chosen, candles)
+        if history is not None and session is None:
+            going.venue.host.query(partial(_settle_as, history, candles))
         try:
             return runner.run(duration, close_at_end=close_at_end)
         finally:
             going.stop()  # a session of the user's has its own market again
+
+
+def _listed(history: History | None, seed: int) -> dict[str, Any]:
+    """Return the arguments of a venue that begins with a History and lists its products."""
+    if history is None:
+        return {}
+    bars = read_bars(history)
+    begin = min(int(each.opened[0]) for each in bars.values())
+    if not history.products:
+        return {"start": begin}
+    rows, tables = listings(bars, history.products)
+    prices = {int(row["code"]): str(each.open[0]) for row, each in zip(rows, bars.values(), strict=True)}
+    return {"config": Genesis(seed=seed, time=begin, products=rows, margin_tables=tables, prices=prices)}
+
+
+def _settle_as(history: History, bars: Mapping[str, Bars], core: Core) -> None:
+    """Let a venue settle the funding rates of a History at their times, and none in between, as a backtest does."""
+    for code, product in core.products.items():
+        if (symbol := product.symbol) not in history.funding:
+            continue
+        series, apart = bars[symbol], product.funding_interval * 1000
+        times, rates = settlement_rates(symbol, series, history.funding, apart)
+        known = dict(zip(times.tolist(), rates, strict=True))
+        if other := [time for time in known if time % apart]:
+            text = f"{len(other)} funding rates are at no settlement of its product"
+            warn(f"{symbol}: {text}, which has one each {apart / 3_600_000:g} h")
+        first, last = int(series.opened[0]), int(series.closed[-1])
+        for time in range(-(-first // apart) * apart, last + 1, apart):
+            core.premiums[code, time] = premium_for(core, code, symbol, known.get(time, 0.0))
 
 
 @no_keys

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...sides import sign_of
+
 if TYPE_CHECKING:
     from ...venue.model.genesis import Genesis
     from ..analysis.results import Results
@@ -154,7 +156,7 @@ class Reconciler:
         found = []
         orders: Any = run.orders.sort_values("time", kind="stable").itertuples()
         for order in orders:
-            sign, part = (1 if order.side == "BUY" else -1), fills.get(order.order_id)
+            sign, part = sign_of(order.side), fills.get(order.order_id)
             asked = float(order.quantity) if order.quantity else float(order.filled)
             time, amounts = pd.Timestamp(order.time).value // 1_000_000, (0.0, float("nan"), 0.0)
             maker = False

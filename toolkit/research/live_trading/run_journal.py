@@ -17,6 +17,7 @@ import msgspec
 
 from ...client.account.account_book import RANDOM_BITS, first_id_of, run_of
 from ...client.io.nonce_sources import data_directory
+from ...client.limits.run_status import IN_PROCESS, RunFiles, folder_name, number_of
 from ...client.reads.reading import whole
 from ...connecting import venue_in_process
 from ...errors import ActionRejected, InputError, ToolkitError
@@ -27,14 +28,13 @@ from ...stored.seals import FileKind
 from ..account_data import OrderHandle
 from ..client_orders import order_of
 from ..context import Kept
-from ..running.run_status import IN_PROCESS, RunFiles, number_of
 
 if TYPE_CHECKING:
     from ...plain_session import Session
 
 FORMAT = 2
 """Number of the format of a run's journal."""
-SCHEMA = "19d10a762f1d7d4a"
+SCHEMA = "9c34b0f15b392b73"
 """Hash of the fields of a line. tests/test_persisted_formats.py says what to do on a change."""
 _KIND = FileKind("journal of a run", FORMAT, "move it away, cancel the run's orders by hand, and start a new run")
 Sample = tuple[float, float, dict[str, int], dict[str, float]]
@@ -60,6 +60,10 @@ class OwnFill(msgspec.Struct, frozen=True):
         Filled quantity, steps.
     order : int
         The venue's id of its order, 0 for a forced fill, and in lines of before it was kept (default: 0).
+    price : float
+        Price, USDC (default: 0).
+    fee : float
+        Fee, USDC (default: 0).
     """
 
     id: str
@@ -68,6 +72,13 @@ class OwnFill(msgspec.Struct, frozen=True):
     side: str
     steps: int
     order: int = 0
+    price: float = 0.0
+    fee: float = 0.0
+
+    @property
+    def signed(self) -> int:
+        """Steps, negative for a sale."""
+        return self.steps if self.side.startswith("BUY") else -self.steps
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -148,7 +159,7 @@ class RunName:
             _folders[venue] = _folder_in_process()
             weakref.finalize(venue, shutil.rmtree, _folders[venue], ignore_errors=True)
         folder = data_directory() / "runs" if venue is None else Path(_folders[venue])
-        path = folder / re.sub(r"[^A-Za-z0-9.-]", "-", f"{label}-{account}") / name
+        path = folder / folder_name(label, account) / name
         self.journal, self.lock, self.lease = (path.with_name(f"{name}.{end}") for end in ("jsonl", "lock", "lease"))
         self.files = RunFiles(self.journal)
         self._session = session
@@ -221,6 +232,8 @@ class RunJournal:
         When orders were sent, Unix ms.
     samples : list of tuple
         (Unix ms, *Sample) of its earlier starts.
+    last_ms : int
+        Time of the last line of earlier starts, Unix ms, 0 at the first.
     sent : set of int
         Client ids of all orders that this copy of the run has sent, or was about to send.
     """
@@ -232,6 +245,7 @@ class RunJournal:
         if self._lock is None:
             text = f"run {name!r} of account {session.account} is running already"
             raise ToolkitError(f"{text}. Stop it there, or choose another name")
+        run.files.take_asked()  # that was asked of an earlier start
         self.begun: Line | None = None
         self.handles: dict[int, OrderHandle] = {}
         self.fills: dict[str, OwnFill] = {}
@@ -241,8 +255,10 @@ class RunJournal:
         self._open_fill = ""
         self.sent: set[int] = set()
         self._file = LineFile(run.journal, _KIND, run.identity)
-        for line in self._file.lines:
-            self._fold(msgspec.convert(line, Line, strict=False))
+        self.last_ms = 0
+        for raw in self._file.lines:
+            self._fold(line := msgspec.convert(raw, Line, strict=False))
+            self.last_ms = line.time
         # Immediately: a watcher must not cancel the orders of a run that is only starting.
         self.renew()
         self.fills.pop(self._open_fill, None)  # the strategy received it, but did nothing before the crash

@@ -79,7 +79,14 @@ def results_of(
         events=frame(state.notes, tables.EVENTS),
         records=records_frame(records),
         params=params,
-        settings={"mode": state.mode, "environment": session.environment.name, "dry_run": state.dry_run},
+        settings={
+            "mode": state.mode,
+            "environment": session.environment.name,
+            "dry_run": state.dry_run,
+            **({"position_mode": "HEDGE"} if any(book.hedge for book in state.books.values()) else {}),
+            **({"at_start": state.at_start} if state.at_start else {}),
+            **({"others": True} if state.others_traded else {}),
+        },
         recipe=recipe,
     )
 

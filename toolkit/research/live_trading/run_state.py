@@ -148,6 +148,8 @@ class RunState:
         Deposits less withdrawals since the start, USDC.
     fees : float
         Fees of the fills of the run, USDC.
+    shared : bool
+        Whether other orders than the run's have traded, or held a position, in its products.
     taken_up : dict of str to int
         Positions of a continued run as its journal has them, by symbol, steps.
     moved : dict of str to int
@@ -168,6 +170,8 @@ class RunState:
         The last poll that the venue answered in full, Unix ms.
     notes : list of tuple
         (Unix ms, kind, symbol, text), as in `Results.events`.
+    is_told_to_end : callable
+        Whether another process has told the run to end, which its next poll takes.
     say : callable
         What is called with each of them, too.
     say_order : callable
@@ -213,7 +217,7 @@ class RunState:
         self._outside = NAN
         """Balance less what fills and funding explain: a change of it may be a transfer."""
         self._unmoved = NAN
-        """The same at the first look, less the transfers until then. `_flows` are all transfers that were read."""
+        """The same when all until then was read, less the transfers. `_flows` are all transfers that were read."""
         self._flows = self._assigned = self._unrealized = self._notional = 0.0
         self.taken_up: dict[str, int] = {}
         self.placed: list[OrderHandle] = []
@@ -223,13 +227,23 @@ class RunState:
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
         self.notes: list[tuple[int, str, str, str]] = []
+        self._marks: dict[str, float] = {}
+        self.at_start: dict[str, tuple[float, float]] = {}
+        self.others_traded = False
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
+        self.is_told_to_end: Callable[[], bool] = lambda: False
         self.say: Callable[[int, str, str, str], object] = lambda *_: None
         self.say_order: Callable[[int, str, str], object] = lambda *_: None
         self.earlier: dict[str, set[str]] = {}
         self.taken: dict[str, Fill] = {}
         self.paid: list[FundingFee] = []
         self.fees = 0.0
+        self.shared = False
+        self._own_fills: dict[str, OwnFill] = {}
+        self._own_cash = 0.0
+        """What the run's fills and its part of the funding have paid and cost since its first start, USDC."""
+        self._marks: dict[str, float] = {}
+        self._netted: set[str] = set()
         self._hidden: dict[str, str] = {}
         """Product → candle that one list leaves out and the other has, in words."""
         self._seen: dict[str, dict[str, int]] = {}
@@ -284,6 +298,7 @@ class RunState:
         for symbol in self.symbols:
             book.begin(symbol, own=(0, 0))
         for fill in journal.fills.values():
+            self._count_own(fill)
             book.fill(fill.id, fill.order, fill.symbol, fill.side, fill.steps, "own")
         self.taken_up = {symbol: own.net for symbol, own in book.own.items()}
         self.samples = list(journal.samples)
@@ -320,8 +335,6 @@ class RunState:
         placed.order_id, placed.state, placed.filled = order_id, state, filled
         if state == "CANCELED":
             self.new_cancels.append(placed)
-            if placed.order.is_market and placed.order.reduce_only is None:  # an exit may be sized by its position
-                self.note("CUT", str(placed.order.symbol), f"{placed.order.describe()}, filled {filled:g}")
         if order_id:
             order = placed.order
             symbol = str(order.symbol)
@@ -357,6 +370,31 @@ class RunState:
     def earned(self) -> float:
         """Equity less what was deposited since the start."""
         return self.equity - self.deposited
+
+    @property
+    def own_pnl(self) -> float:
+        """What the run itself has earned since its first start: its fills, its positions at mark, its funding, USDC."""
+        held = (
+            (name, book.net * float(self.products[name].step_size)) for name, book in self.books.items() if book.net
+        )
+        return self._own_cash + sum(size * self._marks.get(name, self.prices.get(name, NAN)) for name, size in held)
+
+    def _count_own(self, fill: OwnFill) -> None:
+        self._own_fills[fill.id] = fill
+        self._own_cash += self._cash_of(fill)
+
+    def _cash_of(self, fill: OwnFill) -> float:
+        return -fill.signed * float(self.products[fill.symbol].step_size) * fill.price - fill.fee
+
+    def _own_part(self, paid: FundingFee) -> float:
+        """Return how much of a funding payment is for the position that the run held then, USDC."""
+        own = (fill.signed for fill in self._own_fills.values()
+               if fill.symbol == paid.symbol and fill.time <= paid.time)  # fmt: skip
+        return (
+            paid.payment * sum(own) * float(self.products[paid.symbol].step_size) / paid.position
+            if paid.position
+            else 0.0
+        )
 
     def equity_of_day(self) -> float:
         """Return `earned` as this day (UTC) began: the last one known of the day before, or of the start."""
@@ -408,7 +446,8 @@ class RunState:
         # A transfer appears in the Results at the sample that first contains it, or the curve would jump before it.
         self.moved = {key: known or time_ms for key, known in self.moved.items()}
         held = {symbol: book.net for symbol, book in self.books.items()}
-        values = self.equity, self.balance, held, dict(self.prices)
+        # The equity holds margins of isolated positions, and values what is held at the mark price.
+        values = self.equity, self.balance + self._assigned, held, self.prices | self._marks
         if self.journal is not None and self.equity == self.equity and time_ms >= self._kept_ms + SAMPLE_MS:
             self._keep_sample(time_ms, self.journal)
         self.samples.append((time_ms, *values))
@@ -437,6 +476,9 @@ class RunState:
         for symbol in self.symbols:
             legs = held.get(symbol, (0, 0))
             self.witnesses.book.begin(symbol, own=legs, account=legs)
+            if any(legs) and self.journal is None:
+                step = float(self.products[symbol].step_size)
+                self.at_start[symbol] = (legs[0] * step, legs[1] * step)
         for _, row in resting.values():
             # What a named run has filled of its own orders is in its journal.
             own = self.journal is not None and self.journal.owns(row.client_order_id)
@@ -483,8 +525,23 @@ class RunState:
                 self.note("ADOPT", symbol, text)
         elif taken:
             apart = "; ".join([*taken.values(), *filter(None, [apart])])
+        self._tell_netted()
         self.pause(apart)
         return ""
+
+    def _tell_netted(self) -> None:
+        """Note where the account holds less than the run, as others hold the other side and positions net."""
+        book = self.witnesses.book
+        for symbol, own in book.own.items() if self.journal is not None else ():
+            others = book.account[symbol].net - own.net
+            netted = own.net * others < 0 and not own.hedge
+            if netted and symbol not in self._netted:
+                unit = float(self.products[symbol].step_size)
+                said = f"the run holds {own.net * unit:g}, others on the account {others * unit:g}: they net"
+                self.note(
+                    "NET", symbol, f"{said}, and margin and liquidation are those of {(own.net + others) * unit:g}"
+                )
+            self._netted = self._netted | {symbol} if netted else self._netted - {symbol}
 
     def pause(self, apart: str) -> None:
         """Open nothing while the venue contradicts itself, and say so when that begins and ends.
@@ -512,6 +569,7 @@ class RunState:
         book = self.witnesses.book
         for symbol in self.symbols:
             book.begin(symbol, account=held.get(symbol, (0, 0)))
+            self.shared |= book.account[symbol].net != book.own[symbol].net
         if self._read_from_ms == self.started_ms:
             return
         # What its owner closed while it was down, or before, is in these positions.
@@ -529,6 +587,7 @@ class RunState:
         sizes = (float(row.long_size + abs(row.short_size)) * float(row.mark_price or 0) for row in listed)
         self._notional = sum(sizes)
         rows = [row for row in listed if row.symbol in self.products]
+        self._marks = {str(row.symbol): float(row.mark_price) for row in rows if row.mark_price}
         legs = ((row.symbol, row.long_size, abs(row.short_size)) for row in rows)
         return {symbol: (self._steps(symbol, longs), self._steps(symbol, shorts)) for symbol, longs, shorts in legs}
 
@@ -568,10 +627,23 @@ class RunState:
             # A deposit that came between the two queries must not look like a loss.
             outside = self._read_balance() + self._assigned - self._traded
         self._outside = outside
-        if self._unmoved != self._unmoved:
-            self._unmoved = outside - self._flows
-        self.witnesses.unexplained = outside - self._unmoved - self._flows
+        if self.based:
+            self.witnesses.unexplained = outside - self._unmoved - self._flows
         self.witnesses.set_equity(self.equity, self.balance, self._assigned, self._unrealized, self._notional)
+
+    @property
+    def based(self) -> bool:
+        """Whether it is known with which balance the fills and payments that were read add up."""
+        return self._unmoved == self._unmoved
+
+    def base_wallet(self) -> None:
+        """Begin to explain the balance, once all that came before this start, or meanwhile, was read."""
+        known = NAN
+        while known != self._traded:  # a fill between the queries may be in the balance or not
+            known = self._traded
+            self.read_wallet()
+            self._unmoved = self._outside - self._flows
+            self.read_orders()
 
     def _read_balance(self) -> float:
         for row in self._rows(WALLET_BALANCES, include_zero=True)[:1]:
@@ -658,6 +730,8 @@ class RunState:
         for row in self._read_on("fills", partial(self.session.fills, progress=False)):
             if row.symbol in self.books:
                 self._take_fill(row, str(row.symbol), str(row.side))
+            else:
+                self.others_traded = True
             self._traded += float(row.realized_pnl) - float(row.fee)
 
     def _take_fill(self, row: Any, symbol: str, side: str) -> None:
@@ -665,15 +739,20 @@ class RunState:
         if self.books[symbol].hedge is None:
             self.read_mode()
         if own := self._book_fill(row, symbol, side):
-            taken = OwnFill(str(row.id), unix_ms(row.time), symbol, side, own, int(row.order_id))
+            price, fee = float(row.price), float(row.fee) * own / (self._steps(symbol, row.quantity) or 1)
+            taken = OwnFill(str(row.id), unix_ms(row.time), symbol, side, own, int(row.order_id), price, fee)
+            self._count_own(taken)
             self.taken[taken.id] = _fill_of(row, side.startswith("BUY"))
             self.new_fills.append((taken, self.taken[taken.id]))
             self.fees += float(row.fee)
+        else:
+            self.others_traded = True
 
     def _book_fill(self, row: Any, symbol: str, side: str) -> int:
         """Take a listed fill, and return how much of it is the run's, in steps."""
         book, id, steps = self.witnesses.book, str(row.id), self._steps(symbol, row.quantity)
         part = self._part(_id_or_zero(row.client_order_id), int(row.order_id))
+        self.shared |= part != "own"
         self._notice(_id_or_zero(row.client_order_id), int(row.order_id))
         if str(row.type) not in FORCED:
             book.fill(id, int(row.order_id), symbol, side, steps, part)
@@ -693,6 +772,8 @@ class RunState:
             row = listed.get(id)
             if row is None or self._steps(row.symbol, row.quantity) != steps:
                 book.retract(id)
+                if (fill := self._own_fills.pop(id, None)) is not None:
+                    self._own_cash -= self._cash_of(fill)
                 self.taken.pop(id, None)
                 self.note("RETRACTED", "", f"fill {id} is listed no longer, or with another quantity")
                 if row is not None:
@@ -757,12 +838,15 @@ class RunState:
                 yield row
 
     def read_funding(self) -> Iterator[FundingFee]:
-        """Yield the funding payments that were not read before."""
+        """Yield the funding payments that were not read before, and that no earlier start of the run was told."""
+        told_ms = 0 if self.journal is None else self.journal.last_ms
         for row in self._read_on("funding_payments", self.session.info.funding_payments):
             self._traded += float(row.amount)
             if row.symbol in self.books:
-                self.paid.append(funding_fee(row, self.prices.get(str(row.symbol), NAN)))
-                yield self.paid[-1]
+                self.paid.append(paid := funding_fee(row, self.prices.get(str(row.symbol), NAN)))
+                self._own_cash += self._own_part(paid)
+                if paid.time > told_ms:
+                    yield paid
 
     def next_funding(self) -> int:
         """Return the first settlement time after the last answered poll."""

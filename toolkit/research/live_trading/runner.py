@@ -8,12 +8,14 @@ They query orders and fills only when the feed says that there was a fill.
 from __future__ import annotations
 
 import signal
+import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from math import ceil
 from pathlib import Path
 from time import monotonic
@@ -21,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...client.io.nonce_sources import data_directory
+from ...client.limits.run_status import RunFiles, folder_name
 from ...connecting import venue_in_process
 from ...coverage import Unproven, coverage, unproven
 from ...errors import (
@@ -34,6 +38,7 @@ from ...errors import (
 )
 from ...limits import Limits
 from ...numerals import Span
+from ...stored.databases import hold
 from ..analysis.fingerprints import idea_of
 from ..analysis.luck import trials
 from ..analysis.recipes import Recipe
@@ -67,10 +72,21 @@ EXIT_CODES = {"END": 0, "STOP": 0, "KILL": 0, "LIMIT": 3, "INTERRUPT": 130}
 """Kind of a run's end → what `toolkit run` returns. The venue or the owner ended it by any other kind."""
 LOOKBACK = 1_000
 """Bars before the first one that are searched for the last price."""
+_numbers = count()
+"""Numbers of the runs of this process that have no name."""
 
 
 def _day_before(until: pd.Timestamp | None) -> float:
     return NEVER if until is None else until.timestamp() * 1000 - DAY_MS
+
+
+def _files_of(session: Session, journal: RunJournal | None, dry_run: bool) -> RunFiles | None:
+    if journal is not None:
+        return journal.run.files
+    if dry_run or venue_in_process(session) is not None:
+        return None  # it places nothing, or no other process reaches its venue
+    folder = data_directory() / "runs" / folder_name(session.environment.label, str(session.account))
+    return RunFiles.unnamed(folder, next(_numbers))
 
 
 class Runner:
@@ -124,6 +140,8 @@ class Runner:
         Positions and orders that were left open at the end, in words.
     error : BaseException or None
         The exception that ended a background run.
+    files : RunFiles or None
+        Files by which other processes know the run.
     """
 
     def __init__(
@@ -172,7 +190,8 @@ class Runner:
         self._ended_by = ""
         self._unknown = False
         """Whether a step of the end failed, so that something may be open that it does not know of."""
-        self._telling = Telling(self.state, self.strategy.name, agent_until)
+        self.files = _files_of(session, journal, dry_run)
+        self._telling = Telling(self.state, self.strategy.name, agent_until, self.files)
         self._feed = FeedQueue(session, self.state.now)
         self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
         self._on_timer = timer_call(self.strategy, self.ctx)
@@ -204,7 +223,7 @@ class Runner:
     @property
     def log_file(self) -> Path | None:
         """File of its log, where it has a name."""
-        return None if self.state.journal is None else self.state.journal.run.files.log
+        return None if self.state.journal is None or self.files is None else self.files.log
 
     @property
     def exit_code(self) -> int:
@@ -234,6 +253,7 @@ class Runner:
         self._runs_in = threading.current_thread()
         # The kill switch ends all runs of the account, so the run is known before its first order can be sent.
         endings.begin(self)
+        held = self._hold_files()
         try:
             self.session._limits.check_running(f"a run of {self.strategy.name}")
             with endings.front(self):
@@ -244,9 +264,21 @@ class Runner:
         finally:
             self._ended.set()
             endings.over(self)
+            if held is not None and self.files is not None:
+                held.close()
+                for path in (self.files.lock, self.files.asked):
+                    path.unlink(missing_ok=True)
         if told is not None and told.number != signal.SIGINT:
             endings.pass_on(told.number)  # the program ends, as it would have done without the run
         return results
+
+    def _hold_files(self) -> sqlite3.Connection | None:
+        """Take the lock of a run without a name, by which other processes find it. A journal has its own."""
+        if self.files is None or self.state.journal is not None:
+            return None
+        with suppress(OSError):  # a home that can't be written
+            return hold(self.files.lock)
+        return None
 
     def _run(self, duration: str | pd.Timedelta | None) -> tuple[Results, endings.Told | None]:
         """Run until the end. Return the Results, and the signal that ended it."""
@@ -398,6 +430,7 @@ class Runner:
         # Before `on_start`: a strategy that places orders there must see those that it still has.
         if state.journal is not None:
             self._resume(state.journal)
+        self._telling.tell("RUNNING", "")
         self.strategy.on_start(self.ctx)
         if self.warm_up:
             insist(partial(self._query_bars, edge_ms))
@@ -514,7 +547,9 @@ class Runner:
             if journal is not None:
                 journal.append(self.state.now(), taken=own.id)
         while self.state.new_cancels:
-            self.strategy.on_cancel(self.ctx, self.state.new_cancels.popleft())
+            cancelled = self.state.new_cancels.popleft()
+            self.ctx._note_cut(cancelled)
+            self.strategy.on_cancel(self.ctx, cancelled)
         self.ctx._follow_fills()
         self.ctx._keep()
 
@@ -543,6 +578,8 @@ class Runner:
                 for payment in state.read_funding():
                     self.strategy.on_funding(self.ctx, payment)
                 self._funding_due_ms = state.next_funding()
+            if not state.based:
+                state.base_wallet()
             # With a clock that is advanced by hand nothing can come late.
             self._query_bars(state.now() - (0 if self._manual_clock else GRACE_MS))
             self._watch_agent()
@@ -696,6 +733,7 @@ class Runner:
             for symbol in self.symbols if self._close_at_end else ():
                 self._attempt(f"closing {symbol}", partial(self._close_position, symbol))
         self._attempt("reading orders", state.read_orders)
+        self._attempt("reading the positions", state.read_positions)
         self._attempt("reading the wallet", state.read_wallet)
         state.sample(state.now())
         self._attempt("asking what is open", self._list_open)
@@ -723,7 +761,8 @@ class Runner:
             frame.attrs["coverage"] = known = coverage()
             missed[symbol] = unproven(known, pd.DatetimeIndex(frame.index).as_unit("ms").asi8, self.interval_ms)
         again = {"strategy": self._fresh, "data": received, "capital": f"{state.first_equity:f}"}
-        again["interval"] = pd.Timedelta(self.interval_ms, unit="ms")
+        again |= {"interval": pd.Timedelta(self.interval_ms, unit="ms")}
+        again["products"] = {symbol: state.products[symbol] for symbol in self.symbols}
         # It is made again as a backtest, which an audit knows as another kind of run.
         host = None if self._venue is None else self._venue.host
         genesis = None if host is None or host.player is not None else host.genesis
@@ -749,6 +788,7 @@ class Runner:
     def _close_position(self, symbol: str) -> None:
         # A run with a name closes what it holds by its own fills. The account may hold more.
         if self.state.journal is not None:
+            self.state.read_orders()  # one may have been filled since the last poll
             self.state.trading = True
             self.ctx.close_position(symbol)
             self.state.trading = False

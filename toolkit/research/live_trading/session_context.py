@@ -28,6 +28,7 @@ from ...limits import Limits
 from ...margin import maintenance_margin
 from ...orders import Bracket, Order
 from ...products import Amount, Product, decimal_text
+from ...sides import side_of, sign_of
 from ..account_data import FundingRates, OrderHandle
 from ..client_orders import ANY_PRICE
 from ..context import Context, ratio_of
@@ -215,6 +216,8 @@ class SessionContext(Context):
             Order or bracket.
         """
         state, journal = self._state, self._state.journal
+        if str(order.symbol) in state.books:
+            order = order.in_mode(self._is_hedged(str(order.symbol)))
         placed = OrderHandle(order)
         # Neither noted nor reported: during warm-up each bar may place an order.
         if why := self._blocked(order.entry):
@@ -274,7 +277,7 @@ class SessionContext(Context):
     def _blocked(self, order: Order) -> str:
         """Return why an order is not sent now, "" for one that is."""
         state = self._state
-        if state.killed and not state.ending:
+        if not state.ending and (state.killed or state.is_told_to_end()):
             return "the run was told to end"
         if not state.trading:
             return "the run is warming up or has ended"
@@ -385,7 +388,7 @@ class SessionContext(Context):
         symbol = str(placed.order.symbol)
         order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
         cancel = partial(self._session.cancel, order_id, symbol=symbol, cl_ord_id=client_id)
-        self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
+        placed.asked |= self._send(f"cancelling {placed.order.describe()}", symbol, cancel, placed)
 
     def _replace(self, placed: OrderHandle, changed: Order) -> None:
         if not placed.cl_ord_id:
@@ -462,7 +465,10 @@ class SessionContext(Context):
         return book.longs * step, -book.shorts * step
 
     def _is_hedged(self, symbol: str) -> bool:
-        return bool(self._state.books[symbol].hedge)
+        state = self._state
+        if state.books[symbol].hedge is None and state.placed:
+            state.read_mode()  # the venue shows it from the first order on
+        return bool(state.books[symbol].hedge)
 
     def _only_shrinks(self, symbol: str, steps: int) -> bool:
         book, own = self._state.witnesses.book, self._state.books[symbol]
@@ -481,7 +487,7 @@ class SessionContext(Context):
         if abs(size) <= abs(held) and float(size) * held >= 0:
             return ""  # nothing stands between a run and a smaller position
         seen = {"bar": Decimal(repr(self.price(symbol)))}
-        side = "BUY" if size > held else "SELL"
+        side = side_of(1 if size > held else -1)
         checks = self._session._checks
         _, failures = self._session._driver.run(checks.prices(self.product(symbol), side, abs(size), **seen))
         return failures[0].message if failures else ""
@@ -503,7 +509,7 @@ class SessionContext(Context):
             order = placed.order
             # An order whose outcome is unknown counts as underway, so that `target` does not send it twice.
             if order.symbol == symbol and order.is_market and order.trigger_price is None and not placed.done:
-                total += (float(order.quantity) - placed.filled) * (1 if order.side.startswith("BUY") else -1)
+                total += (float(order.quantity) - placed.filled) * sign_of(order.side)
         return total
 
     def price(self, symbol: str) -> float:

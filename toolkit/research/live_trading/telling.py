@@ -8,10 +8,10 @@ from time import monotonic
 
 import pandas as pd
 
+from ...client.limits.run_status import Ask, RunFiles, RunStatus, State, now_ms
 from ...errors import MissingPackage
 from ...numerals import plain_text
 from ..analysis.results import NOT_KEPT, Results
-from ..running.run_status import Ask, RunStatus, State, now_ms
 from .run_state import RunState
 
 EVERY_S = 1.0
@@ -29,18 +29,25 @@ class Telling:
         Name of the strategy.
     agent_until : Timestamp or None
         When the approval of the session's agent ends.
+    files : RunFiles or None
+        Files by which other processes know the run. One without a name tells nothing, and is asked to stop by them.
     """
 
-    def __init__(self, state: RunState, strategy: str, agent_until: pd.Timestamp | None) -> None:
+    def __init__(
+        self, state: RunState, strategy: str, agent_until: pd.Timestamp | None, files: RunFiles | None
+    ) -> None:
         self._state = state
         self._strategy = strategy
         self._agent_until = 0 if agent_until is None else int(agent_until.timestamp() * 1000)
-        self._files = None if state.journal is None else state.journal.run.files
+        self._asks = files
+        if files is not None:
+            state.is_told_to_end = files.is_told_to_end
+        self._files = None if state.journal is None else files
         self._told_at = float("-inf")
 
     def asked(self) -> Ask | None:
         """Return what another program asks of the run, once."""
-        return None if self._files is None else self._files.take_asked()
+        return None if self._asks is None else self._asks.take_asked()
 
     def tell_now_and_then(self) -> None:
         """Tell that it runs, or why it is paused, not more than once a second."""
@@ -68,6 +75,7 @@ class Telling:
         sizes = {name: book.net * state.products[name].step_size for name, book in state.books.items() if book.net}
         event_ms, *words = state.notes[-1] if state.notes else (0, "")
         equity = state.equity if state.equity == state.equity else None
+        own = state.own_pnl
         status = RunStatus(
             name=self._files.name,
             strategy=self._strategy,
@@ -81,7 +89,9 @@ class Telling:
             told=now_ms(),
             positions={name: plain_text(size) for name, size in sizes.items()},
             equity=equity,
-            pnl=None if equity is None else state.earned - state.first_equity,
+            pnl=own if own == own else None,
+            account_pnl=None if equity is None else state.earned - state.first_equity,
+            shared=state.shared,
             event=" ".join(filter(None, words)),
             event_time=event_ms,
             agent_until=self._agent_until,

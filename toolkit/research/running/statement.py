@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...client.account.account_book import run_of
+from ...client.limits.run_status import names_of_runs
 from ...client.reads.reading import whole
 from ...errors import BadAnswer
-from .run_status import names_of_runs
 
 if TYPE_CHECKING:
     from ...client.reads.conversion import Time

@@ -126,6 +126,9 @@ class Core:
         Tables and indexes of the money rules.
     price_source : callable or None
         Where oracle prices come from. `None` while they only change by hand.
+    premiums : dict of (int, int) to int
+        Product code and time of a settlement → the mean premium that it takes in place of the market's own, in parts of
+        FINE. A replay sets it, and like the source of prices it is not part of the state.
     pass_time : callable or None
         What passes time that affects no one faster than the processes. `None` = nothing does.
     books : Books
@@ -157,6 +160,7 @@ class Core:
         self.products: dict[int, VenueProduct] = {}
         self.risk_index = RiskIndex()
         self.price_source: PriceSource | None = None
+        self.premiums: dict[tuple[int, int], int] = {}
         self.pass_time: PassTime | None = None
         self.books = Books()
         self.triggers: dict[int, Triggers] = {}

@@ -193,7 +193,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
         End of the interval, Unix ms.
     """
     code = market.product
-    mean = market.premium // market.samples if market.samples else 0
+    mean = core.premiums.get((code, time), market.premium // market.samples if market.samples else 0)
     rate = rate_of(core, code, mean)
     record = FundingRate(time, code, rate, market.mark, market.oracle, mean * RATE // FINE)
     # The samples start again now, also when the rate is 0 and nothing is paid.

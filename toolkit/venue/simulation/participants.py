@@ -96,6 +96,7 @@ def attach(core: Core) -> None:
     if simulation is not None:
         core.books.lazy = Quotes(core, simulation)
         core.price_source = index_source
+        core.premiums.clear()
 
 
 def quotes_of(core: Core) -> Quotes | None:

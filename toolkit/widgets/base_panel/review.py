@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -56,6 +56,7 @@ class ReviewedPanel(Panel):
         self._prepared: Prepared | None = None
         self._token = 0
         self._question: dict[str, Any] = {}
+        self._notes: list[list[str]] = []
         self._begun: Any = None
         """The last of the news when the review began."""
         super().__init__(session, subject, **traits)
@@ -111,13 +112,19 @@ class ReviewedPanel(Panel):
             self.refresh()
         return receipt
 
-    def _begin_review(self, request: Any, question: str, verb: str, symbol: str) -> Prepared:
-        """Prepare a request and show it. `verb` labels the button. `symbol` is what Mainnet asks to type."""
+    def _begin_review(
+        self, request: Any, question: str, verb: str, symbol: str, notes: Sequence[Sequence[str]] = ()
+    ) -> Prepared:
+        """Prepare a request and show it, with notes in rows of name, value and text.
+
+        `verb` labels the button. `symbol` is what Mainnet asks to type.
+        """
         self._prepared = self._session.intents.prepare(request)
         self._token += 1
         # News after this may make the review wrong: a fill, a cancellation, a liquidation.
         self._begun = len(self._watch.news) and self._watch.news[-1]
         self._question = {"question": question, "verb": verb, "symbol": symbol}
+        self._notes = [list(note) for note in notes]
         self.set_trait("phase", "review")
         self.problem = ""
         self.refresh()
@@ -223,7 +230,7 @@ class ReviewedPanel(Panel):
             "action": json.dumps(prepared.payload, indent=1),
             "typedData": json.dumps(explained.typed_data, indent=1, default=str),
             "real": self._session.environment.is_mainnet,
-            "unchecked": self._unchecked(str(prepared.action.type)),
+            "unchecked": self._notes + self._unchecked(str(prepared.action.type)),
             **self._question,
         }
 

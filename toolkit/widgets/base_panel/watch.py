@@ -172,10 +172,11 @@ class SessionWatch:
         if self.silence():  # a venue that is silent would hold up the panels
             return
         wallet, now = self._session.wallet, time.monotonic()
-        if wallet is not None and wallet.agent and self._session.account and now >= self._read_at:
+        master = self._session._known_account  # an agent that trades for a vault is that of the vault's leader
+        if wallet is not None and wallet.agent and master and now >= self._read_at:
             self._read_at = now + RETRY_SECONDS
             try:
-                frame = self._session.info.agents(agent=wallet.agent, exact=True)
+                frame = self._session.info.agents(account=master, agent=wallet.agent, exact=True)
             except ToolkitError:
                 return
             # One answer is enough. An event of an approval makes it due again.
@@ -202,7 +203,7 @@ class SessionWatch:
         self._compare_ms = now_ms + round(pause_ms * max(1, session.clock.speed))
         rows, wallet = self._positions.rows(), self._wallet.value
         shown = {row["symbol_code"]: (row["long_size"], abs(row["short_size"])) for row in rows}
-        hedge = any(row["position_mode"] == "HEDGE" for row in rows) or None
+        hedge = any(row["position_mode"] == "HEDGE" for row in rows)
         listed = by_all_orders(session._catalogue, NO_RETRY, str(session.account), None, shown, hedge)
         try:
             self._witnesses.book = session._driver.run(within(listed, COMPARE_SECONDS))
@@ -218,6 +219,11 @@ class SessionWatch:
     def doubt(self) -> str:
         """What contradicts the positions that are shown, in words, "" where nothing does."""
         return "; ".join(self._witnesses.lasting.values())
+
+    @property
+    def money_doubted(self) -> bool:
+        """Whether equity, balance and positions contradict each other for long, so that none of them is certain."""
+        return bool({"equity", "wallet"} & self._witnesses.lasting.keys())
 
     def doubted(self) -> dict[str, Book]:
         """Return by symbol what orders and fills leave, where that contradicts the positions for long."""

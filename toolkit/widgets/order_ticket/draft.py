@@ -145,6 +145,11 @@ class Draft:
     last_price: str = ""
     count: str = ""
     duration: str = ""
+    distance: str = ""
+    """Distance of a trailing stop from the best price, in the unit of `distance_as`."""
+    distance_as: str = "ratio"
+    cancels: str = ""
+    """Id of the open order that an order which waits here cancels, "" for none."""
 
     @property
     def market(self) -> bool:
@@ -258,7 +263,8 @@ class Holdings:
     """
 
     known: bool = False
-    """False before the account's data arrived: only the rules that need no account are checked then."""
+    """False before the account's data arrived, or in doubt: only the rules that need no account are checked then."""
+    why_unknown: str = "has not arrived yet"
     available: Decimal = ZERO
     cross_equity: Decimal = ZERO
     """Equity without isolated positions and their PnL."""
@@ -424,6 +430,7 @@ def walk(levels: Sequence[PriceLevel], quantity: Decimal, limit: Decimal, sign: 
 Options = tuple[tuple[str, str], ...]
 TIFS = ("GTC", "IOC", "FOK", "POST_ONLY")
 TRIGGERS: Options = (("MARK_PRICE", "mark price"), ("LAST_PRICE", "last price"), ("INDEX_PRICE", "index price"))
+DISTANCES: Options = (("ratio", "ratio (0.01 is 1 %)"), ("amount", "USDC"))
 EXITS_AS: Options = (("price", "price"), ("percent", "% of the entry price"), ("pnl", "PnL in USDC"))
 
 

@@ -272,7 +272,7 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
     then = UNKNOWN_PRICE
     if holdings.known and fee is not None and preview["margin"] is not None:
         then = _liquidation_price(product, holdings, after, fee, mark, preview["margin"])
-    unknown = {} if holdings.known else dict.fromkeys(OF_ACCOUNT)
+    unknown = {} if holdings.known else {**dict.fromkeys(OF_ACCOUNT), "why_unknown": holdings.why_unknown}
     return {**preview, "liquidation_price": then.price, "liquidation_known": then.known, **unknown}
 
 
@@ -454,7 +454,7 @@ def _costs(preview: Mapping[str, Any]) -> list[list[str]]:
     leverage = _or_unknown(preview["leverage"], lambda factor: f"{trimmed(factor)}x")
     available = f"of {money(preview['available'])} available, {leverage}"
     if preview["available"] is None:
-        available = "the account's data has not arrived yet"
+        available = f"the account's data {preview['why_unknown']}"
     elif preview["leverage"] is None:
         available += " leverage, so it is not checked"
     elif preview["fee"] is None:

@@ -1,4 +1,7 @@
-"""Kinds of orders: limit and market, which may carry exits. Stop, which is one, scale and TWAP, which split up."""
+"""Kinds of orders: limit and market, which may carry exits. Stop, which is one, scale and TWAP, which split up.
+
+Stop entry, if touched and trailing stop wait in this program, because the venue has no such order.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from ...protocol.reads.product_rows import ProductRule
 from ..base_panel.number_format import WIDE, trimmed
 from ..order_ticket import validation as rules
 from .draft import (
+    DISTANCES,
     ZERO,
     Choice,
     Draft,
@@ -26,6 +30,7 @@ from .draft import (
     Problem,
     TicketFields,
     TicketInputs,
+    TicketMarket,
     Validation,
     in_base,
     quoted,
@@ -232,6 +237,16 @@ class OrderKind(KindRules):
         """
         return OrderTracker(prepared, order.describe())
 
+    def notes(self, order: Any) -> list[list[str]]:
+        """Return what a person has to know before confirming, as rows of name, value and note.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        """
+        return []
+
     def price_words(self, draft: Draft) -> str:
         """Return the price of an unfinished draft in words.
 
@@ -306,7 +321,7 @@ class StopKind(OrderKind):
         )  # fmt: skip
         if text:
             problems += rules.rule_problems(inputs, order)
-        problems += self._position_problems(inputs, plain_decimal(size))
+        problems += position_problems(inputs, plain_decimal(size))
         # An empty quantity is the whole position at the time of the trigger.
         amount = plain_decimal(size) or inputs.holdings.reducible(draft.sign)
         if problems or worst is None or not amount:
@@ -315,23 +330,203 @@ class StopKind(OrderKind):
         then = inputs._replace(market=dataclasses.replace(market, bids=(), asks=()))
         return Validation((), order, {**preview_order(then, amount, worst), "worst_price": None})
 
-    def _position_problems(self, inputs: TicketInputs, amount: Decimal | None) -> list[Problem]:
-        draft, holdings = inputs.draft, inputs.holdings
-        held = holdings.reducible(draft.sign)
-        if holdings.known and not held:
-            name = "short" if draft.is_buy else "long"
-            message = (
-                f"there is no {name} position in {inputs.product.symbol} to close. The venue takes a trader's trigger"
-                " orders only as take-profit or stop-loss of a position. STOP_LIMIT and the like are for builder orders"
-            )
-            return [Problem("order_type", "position", message)]
-        if holdings.known and amount and amount > held:
-            message = f"{trimmed(amount)} exceeds the position of {trimmed(held)}"
-            return [Problem("quantity", "position", message, (in_base(format(held, "f"), trimmed(held)),))]
-        return []
-
     def price_words(self, draft: Draft) -> str:
         return f"{super().price_words(draft)} when {draft.trigger_price or '…'} is reached"
+
+
+def position_problems(inputs: TicketInputs, amount: Decimal | None) -> list[Problem]:
+    """Return the problem of an exit without a position, or of more than it.
+
+    Parameters
+    ----------
+    inputs : TicketInputs
+        A draft and what it is checked against.
+    amount : Decimal or None
+        Quantity in base units, None for the whole position.
+    """
+    draft, holdings = inputs.draft, inputs.holdings
+    held = holdings.reducible(draft.sign)
+    if holdings.known and not held:
+        name = "short" if draft.is_buy else "long"
+        message = (
+            f"there is no {name} position in {inputs.product.symbol} to close. The venue takes a trader's trigger"
+            " orders only as take-profit or stop-loss of a position. STOP_LIMIT and the like are for builder orders"
+        )
+        return [Problem("order_type", "position", message)]
+    if holdings.known and amount and amount > held:
+        message = f"{trimmed(amount)} exceeds the position of {trimmed(held)}"
+        return [Problem("quantity", "position", message, (in_base(format(held, "f"), trimmed(held)),))]
+    return []
+
+
+HERE = "only in this program, while its session is open. The venue has no such order"
+
+
+class ClientKind(OrderKind):
+    """A kind that waits in this program, and sends or moves an order of the venue. See `toolkit.research`'s context."""
+
+    price = "optional"
+
+    def track(self, order: Any, prepared: Prepared) -> Any:
+        from .waiting import WaitingOrder
+
+        return WaitingOrder(order)
+
+    def request(self, order: Any) -> Any:
+        """Return the order as it would be sent now.
+
+        Parameters
+        ----------
+        order : object
+            What `validate` has made.
+        """
+        return order.order
+
+    def notes(self, order: Any) -> list[list[str]]:
+        return [["Waits", HERE, "It is signed and sent when its price is reached. Closing the session ends it"]]
+
+
+class EntryKind(ClientKind):
+    """An order that is sent when the last price reaches a trigger, from below or from above."""
+
+    way: ClassVar[int]
+    """+1 buys when the price has risen to the trigger, −1 when it has fallen to it. A sale is the mirror."""
+    other: ClassVar[str]
+    """Name of the kind that acts from the other side."""
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return the trigger, what is sent then, and the order that is cancelled with it.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
+        trigger = FormField("trigger_price", "When the last price is (USDC)", "trigger price")
+        cancels = FormField("cancels", "One cancels the other: order", "none", "numeric")
+        rows: list[FormRow] = [(trigger, cancels), (fields.optional_price,), (fields.quantity,)]
+        return [*rows, *fields.slippage_row(draft), (fields.tif, fields.reduce_only)]
+
+    def validate(self, inputs: TicketInputs) -> Validation:
+        """Check the order as if the price were at its trigger.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
+        draft, market = inputs.draft, inputs.market
+        trigger, up = plain_decimal(draft.trigger_price), draft.sign * self.way > 0
+        if trigger is None or trigger <= 0:
+            problem = rules.missing("trigger_price", "a trigger price is needed")
+            if draft.trigger_price:
+                words = f"trigger price {quoted(draft.trigger_price)} is not a number above 0"
+                problem = Problem("trigger_price", "decimal text", words)
+            return Validation((problem, *self.read(inputs).problems))
+        there = dataclasses.replace(market, mark=trigger, last=trigger, bids=(), asks=())
+        made = super().validate(inputs._replace(market=there))
+        problems = list(made.problems)
+        if market.last is not None and (market.last >= trigger if up else market.last <= trigger):
+            words = f"the last price {market.last:f} is at the trigger {draft.trigger_price}, or has passed it"
+            choice = Choice(KINDS[self.other].label, {"order_type": self.other})
+            problems.append(Problem("trigger_price", "trigger met", words, (choice,)))
+        if draft.cancels and not (draft.cancels.isdecimal() and draft.cancels.isascii()):
+            problems.append(Problem("cancels", "order id", f"order {quoted(draft.cancels)} is not the id of an order"))
+        return Validation(tuple(problems), made.order and self._plan(made.order, draft, market, up), made.preview)
+
+    def _plan(self, order: Order | Bracket, draft: Draft, market: TicketMarket, up: bool) -> Any:
+        from ...research.client_orders import Entry, KeptOrder
+        from .waiting import ClientPlan
+
+        words = f"{order.describe()}, once the last price has {'risen' if up else 'fallen'} to {draft.trigger_price}"
+        words += f", or cancelled when order {draft.cancels} is filled" if draft.cancels else ""
+        trigger, sign, symbol = float(draft.trigger_price), 1 if up else -1, str(order.entry.symbol)
+        kept = KeptOrder(Entry.__name__, symbol, -1, order.legs, trigger=trigger, sign=sign)
+        return ClientPlan(order, kept, words, float(market.last or trigger), draft.cancels)
+
+    def price_words(self, draft: Draft) -> str:
+        return f"{super().price_words(draft)} when the last price is {draft.trigger_price or '…'}"
+
+
+class StopEntryKind(EntryKind):
+    """An order that is sent when the price breaks out to its trigger."""
+
+    name, label, way, other = "STOP_ENTRY", "Stop entry", 1, "IF_TOUCHED"
+
+
+class IfTouchedKind(EntryKind):
+    """An order that is sent when the price comes back to its trigger."""
+
+    name, label, way, other = "IF_TOUCHED", "If touched", -1, "STOP_ENTRY"
+
+
+class TrailingKind(ClientKind):
+    """A stop-loss of a whole position that follows the best price. The venue has the stop, this program moves it."""
+
+    name, label, exits, closes = "TRAILING", "Trailing stop", False, True
+
+    def rows(self, draft: Draft, fields: TicketFields) -> list[FormRow]:
+        """Return the distance and its unit.
+
+        Parameters
+        ----------
+        draft : Draft
+            Fields of the ticket.
+        fields : TicketFields
+            Fields that most kinds share.
+        """
+        unit = FormField("distance_as", "Distance as", control="select", options=DISTANCES)
+        return [(FormField("distance", "Distance from the best price", "distance"), unit)]
+
+    def validate(self, inputs: TicketInputs) -> Validation:
+        """Check the first stop, at the distance from the last price, and against the position.
+
+        Parameters
+        ----------
+        inputs : TicketInputs
+            A draft and what it is checked against.
+        """
+        draft, market, product = inputs.draft, inputs.market, inputs.product
+        distance, best = plain_decimal(draft.distance), market.last or market.mark
+        if distance is None or best is None:
+            words = "a distance and a last price are needed" if not draft.distance else "there is no last price yet"
+            if draft.distance and distance is None:
+                words = f"distance {quoted(draft.distance)} is not a plain decimal text"
+            return Validation((rules.missing("distance", words),))
+        ratio = draft.distance_as == "ratio"
+        if not 0 < distance < (1 if ratio else best):
+            rule = "between 0 and 1" if ratio else "above 0 and below the price"
+            return Validation((Problem("distance", rule, f"distance {draft.distance} must be {rule}"),))
+        level = best + draft.sign * distance * (best if ratio else 1)
+        trigger = f"{product.round_price(level, 'up' if draft.is_buy else 'down'):f}"
+        order = dataclasses.replace(
+            rules.exit_order(inputs, "0", trigger, "SL_FROM_POSITION", draft.side), trigger_by=None
+        )
+        problems = rules.rule_problems(inputs, order) + position_problems(inputs, None)
+        amount = inputs.holdings.reducible(draft.sign)
+        then = inputs._replace(market=dataclasses.replace(market, bids=(), asks=()))
+        preview = preview_order(then, amount, Decimal(trigger)) if amount and not problems else {}
+        return Validation(tuple(problems), self._plan(order, draft, float(best)), {**preview, "worst_price": None})
+
+    def _plan(self, order: Order, draft: Draft, best: float) -> Any:
+        from ...research.client_orders import KeptOrder, TrailingStop
+        from .waiting import ClientPlan
+
+        far = draft.distance + (" of it" if draft.distance_as == "ratio" else " USDC")
+        words = f"{order.describe()}, then following the best price at a distance of {far}"
+        distance, sign = float(draft.distance), -draft.sign
+        kept = KeptOrder(TrailingStop.__name__, str(order.symbol), -1, sign=sign, distance=distance,
+                         unit=draft.distance_as)  # fmt: skip
+        return ClientPlan(order, kept, words, best)
+
+    def notes(self, order: Any) -> list[list[str]]:
+        jumps = "If the price has jumped over the new stop, the position is closed at market"
+        return [["Moved each minute", HERE, f"{jumps}. When the session closes, the stop stays at the venue as it is"]]
+
+    def price_words(self, draft: Draft) -> str:
+        return f"market when the price comes back by {draft.distance or '…'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,7 +697,7 @@ class ScaleKind(Several):
         if plain_decimal(last) is None:
             return Problem("last_price", "decimal text", f"last price {quoted(last)} is not a plain decimal text")
         legs = scale(
-            product, draft.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
+            product, entry.side, quantity, first=draft.price, last=last, count=count, rounding="nearest",
             tif=entry.tif, reduce_only=entry.reduce_only,
         )  # fmt: skip
         # Only prices between the ends are rounded. The ends are signed as they were typed.
@@ -615,6 +810,9 @@ class TwapKind(Several):
         return TwapTracker(order.twap)
 
 
-_ALL: tuple[OrderKind, ...] = (LimitKind(), MarketKind(), StopKind(), ScaleKind(), TwapKind())
+_ALL: tuple[OrderKind, ...] = (
+    *(LimitKind(), MarketKind(), StopKind(), ScaleKind(), TwapKind()),
+    *(StopEntryKind(), IfTouchedKind(), TrailingKind()),
+)
 KINDS = {kind.name: kind for kind in _ALL}
 """`order_type` → its kind, in the order of the buttons."""

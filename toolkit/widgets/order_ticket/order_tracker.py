@@ -200,7 +200,17 @@ class OrderTracker:
 
 def _last_status(events: Sequence[Mapping[str, Any]]) -> str:
     """Return the status after these events, "" without any."""
-    status = str(events[-1].get("status")) if events else ""
+    return shown_status(str(events[-1].get("status")) if events else "")
+
+
+def shown_status(status: str) -> str:
+    """Return the status of a ticket's order for one of the venue.
+
+    Parameters
+    ----------
+    status : str
+        Status at the venue.
+    """
     return _STATUS.get(status, status)
 
 

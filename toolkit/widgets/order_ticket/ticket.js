@@ -103,7 +103,8 @@ function render({ model, el }) {
     const summary = h("p", { class: "tk-note" });
     const children = h("ul", { class: "tk-children" });
     const ask = smallButton("Ask the venue", () => sendPress(model, { do: "ask" }));
-    const tracker = h("div", { class: "tk-tracker", tabindex: "-1", role: "group", "aria-label": "Last order", hidden: true }, summary, steps, outcome, children, ask);
+    const cancel = smallButton("Cancel what waits here", () => sendPress(model, { do: "cancel" }));
+    const tracker = h("div", { class: "tk-tracker", tabindex: "-1", role: "group", "aria-label": "Last order", hidden: true }, summary, steps, outcome, children, ask, cancel);
     body.append(banner, quotes, formElement, review.element, tracker);
 
     const drawProblems = (view) => {
@@ -196,6 +197,7 @@ function render({ model, el }) {
         const lines = fitRows(children, last.children.length, () => h("li"));
         last.children.forEach((words, index) => setText(lines[index], words));
         setVisible(ask, last.status === "UNKNOWN");
+        setVisible(cancel, last.cancels);
         toggleClass(tracker, "tk-warn", ["UNKNOWN", "REJECTED", "NOT_SENT"].includes(last.status));
       }
       review.draw(view, stopped);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ from .holdings import AccountStreams, no_holdings, preview_view
 from .order_kinds import KINDS, OrderKind
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker, TwapTracker
 from .validation import NO_LEVERAGE
+from .waiting import WaitingOrder, waiting_on
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -29,13 +31,18 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
+RUNS_HAVE = {"ICEBERG": "ctx.iceberg", "SCHEDULED": "ctx.scheduled", "atr": "ctx.trailing_stop(symbol, atr=…)"}
+"""Kinds that only a run can serve: they need a plan of several orders, or the history of bars."""
+CANCEL_SECONDS = 5.0
+"""How long a cancel waits for its answer."""
 _TEXTS = (
     *("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id"),
-    *("last_price", "count", "duration", "trigger_price"),
+    *("last_price", "count", "duration", "trigger_price", "distance", "cancels"),
 )
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
     *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count", "duration", "trigger_price"),
+    *("distance", "distance_as", "cancels"),
 )
 
 
@@ -47,8 +54,8 @@ class OrderTicket(ReviewedPanel):
     Fields are traits. They are kept as text and never rounded, and a number must be exact as written. All kinds of
     orders have `side`, `order_type`, `price`, `quantity` (with `quantity_as` "base", "notional" or "share"), `tif` and
     `reduce_only`. They also have `take_profit`, `stop_loss`, `trigger_by`, `slippage`, `client_id` and `exit_as`.
-    Single kinds have `trigger_price`, `last_price`, `count` and `duration`. After each change `problems` holds every
-    broken rule with the values that would pass (see `take`).
+    Single kinds have `trigger_price`, `last_price`, `count`, `duration`, `distance`, `distance_as` and `cancels`. After
+    each change `problems` holds every broken rule with the values that would pass (see `take`).
 
     `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
     `confirm()` checks everything again, signs with the agent key and sends. `status` then follows the order. Any change
@@ -80,7 +87,9 @@ class OrderTicket(ReviewedPanel):
     order_type = traitlets.Enum(tuple(KINDS), "LIMIT").tag(sync=True)
     """LIMIT, MARKET. STOP: closes a position, or a part of it, once `trigger_price` is reached. SCALE: `count` limit
     orders from `price` to `last_price`, in one request. TWAP: `count` orders evenly over `duration`, see
-    `session.twap`."""
+    `session.twap`. STOP_ENTRY and IF_TOUCHED: an order that is sent when the last price reaches `trigger_price`, from
+    the side of a breakout or from the other one. TRAILING: a stop-loss that follows the best price at `distance`. These
+    three wait in this program, and only while the session is open: see `cancel`."""
     price = Amount("").tag(sync=True)
     """Limit price in USDC as text. Not used by market orders, and "" for none in a STOP or TWAP."""
     quantity = Amount("").tag(sync=True)
@@ -111,6 +120,13 @@ class OrderTicket(ReviewedPanel):
     """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
     duration = traitlets.Unicode("30m").tag(sync=True)
     """Time from the first to the last order of a TWAP, such as "30m" or "4h"."""
+    distance = Amount("").tag(sync=True)
+    """Distance of a TRAILING stop from the best price, in the unit of `distance_as`."""
+    distance_as = traitlets.Enum(("ratio", "amount"), "ratio").tag(sync=True)
+    """Unit of `distance`: ratio (0.01 is 1 % of the price) or amount (USDC)."""
+    cancels = Amount("").tag(sync=True)
+    """Id of an open order. It and a STOP_ENTRY or IF_TOUCHED cancel each other: the first one to act stays. "" for
+    none."""
     form = traitlets.Dict(read_only=True).tag(sync=True)
     """For the front end: the kinds of orders, and the fields of the chosen one."""
 
@@ -119,13 +135,17 @@ class OrderTicket(ReviewedPanel):
         if unknown:
             known = ", ".join(_INPUTS)
             raise InputError(f"a ticket has no field {unknown[0]!r}, it has {known}", field=unknown[0], nearest=_INPUTS)
+        for name, value in fields.items():
+            if call := RUNS_HAVE.get(str(value)) if name in ("order_type", "distance_as") else None:
+                words = f"a ticket has no {name} {value!r}. A strategy has it, in a run: {call}"
+                raise InputError(words, field=name, rule="kind", value=value)
         self._products = session._product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
         self._holdings = Holdings()
         self._places = True
         """Whether the review is that of an order, otherwise that of a setting."""
-        self.following: OrderTracker | TwapTracker | None = None
+        self.following: OrderTracker | TwapTracker | WaitingOrder | None = waiting_on(session, self._product.symbol)
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
@@ -172,7 +192,8 @@ class OrderTicket(ReviewedPanel):
             `fills`: base units. `fee`. `margin`: what it takes from the available margin, fees included. `effect`: the
             position in words. `liquidation_price`: estimated, after the whole fill. Without `liquidation_known` it
             can't be estimated. Fee, margin and leverage are `None` where they are not known. Further keys:
-            `available`, `leverage`, `realized_pnl`, `size_before`, `size_after` and `entry_after`.
+            `available`, `leverage`, `realized_pnl`, `size_before`, `size_after`, `entry_after` and, where the account's
+            data is unknown, `why_unknown`.
         """
         return dict(self._validate().preview)
 
@@ -234,7 +255,7 @@ class OrderTicket(ReviewedPanel):
         # A quantity says little of the money that it is, which no book that lies can change.
         at_mark = self._validation.preview.get("at_mark")
         question = order.describe() + (f", about {money(at_mark)} USDC at mark" if at_mark else "")
-        return self._begin_review(self._kind.request(order), question, verb, self.symbol)
+        return self._begin_review(self._kind.request(order), question, verb, self.symbol, self._kind.notes(order))
 
     def set_leverage(self, leverage: str) -> Prepared:
         """Start the review of another leverage of the product.
@@ -342,13 +363,45 @@ class OrderTicket(ReviewedPanel):
             for name in _TEXTS:
                 setattr(self, name, "")
             self.reduce_only = False
-        # Otherwise the warning that an order may have been placed would be lost.
-        if self.status != UNKNOWN:
+        # Otherwise the warning that an order may have been placed would be lost, or the button that ends one.
+        if self.status != UNKNOWN and not self._waits:
             self.following = None
         self.refresh()
 
+    def cancel(self) -> str:
+        """End the order of this ticket that waits in this program. A stop that it has at the venue is cancelled.
+
+        Nothing happens without one.
+
+        Returns
+        -------
+        str
+            Its status.
+
+        Examples
+        --------
+        >>> ticket = session.ticket("BTCUSDC", order_type="STOP_ENTRY", quantity="0.01", trigger_price="70000")
+        >>> _ = ticket.submit()
+        >>> ticket.confirm().status
+        'WAITING'
+        >>> ticket.cancel()
+        'CANCELED'
+        """
+        if isinstance(self.following, WaitingOrder):
+            self.following.end()
+            self.following.wait(CANCEL_SECONDS)
+        self.refresh()
+        return self.status
+
+    @property
+    def _waits(self) -> bool:
+        return isinstance(self.following, WaitingOrder) and self.following.waits
+
     def _checked_order(self) -> Any:
         """Return the order if it may be signed now. Raises as `submit` does."""
+        if self._waits:
+            message = "an order of this product waits in this program. Cancel it first: ticket.cancel()"
+            raise LimitReached(message, limit="waiting order")
         if self.status == UNKNOWN:
             message = "the outcome of the last order is unknown. Ask the venue first, or it may be placed twice"
             raise LimitReached(message, limit="unknown outcome")
@@ -421,6 +474,9 @@ class OrderTicket(ReviewedPanel):
         known = self._session._catalogue.known
         self._product = product = self._product if known is None else known.get(self.symbol, self._product)
         self._holdings = self._account.holdings(product) if self._account else no_holdings(product)
+        if self._watch.money_doubted or self.symbol in self._watch.doubted():
+            why = "is in doubt, because other answers of the venue contradict it"
+            self._holdings = replace(self._holdings, known=False, why_unknown=why)
         return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:
@@ -461,6 +517,7 @@ class OrderTicket(ReviewedPanel):
             "marginMode": self.set_margin_mode,
             "share": self.take_share,
             "ask": self.ask_venue,
+            "cancel": self.cancel,
         }
 
     def _clicked_choice(self, field: str, label: str, rule: str = "", place: int = -1) -> None:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ... import margin
 from ...checks import Failure, check_order, check_prices
@@ -22,6 +22,7 @@ from ...orders import Bracket, Order
 from ...products import Product
 from ...protocol.orders.names import OrderField
 from ...protocol.reads.product_rows import ProductRule
+from ...sides import side_of
 from ..base_panel.number_format import WIDE, money, trimmed
 from .draft import ZERO, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, in_base, meant, quoted, walk
 
@@ -53,8 +54,8 @@ def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
     quantity : str
         Quantity in base units, as text.
     """
-    draft, hedge = inputs.draft, inputs.holdings.hedge
-    side: Any = draft.side + ("_CLOSE_HEDGE" if draft.reduce_only and hedge else "")
+    draft = inputs.draft
+    side: Any = draft.side
     tif: Any = draft.effective_tif
     entry = Order(
         symbol=inputs.product.symbol,
@@ -62,12 +63,11 @@ def make_order(inputs: TicketInputs, quantity: str) -> Order | Bracket:
         quantity=quantity,
         price=None if draft.market else draft.price,
         tif=tif,
-        # In hedge mode the side already says that it closes a leg.
-        reduce_only="REDUCE_ONLY" if draft.reduce_only and not hedge else None,
+        reduce_only="REDUCE_ONLY" if draft.reduce_only else None,
         cl_ord_id=_client_number(draft.client_id) or None,
         slippage=(draft.slippage or None) if draft.market else None,
-    )
-    closing = "SELL" if draft.side == "BUY" else "BUY"
+    ).in_mode(inputs.holdings.hedge)
+    closing = side_of(-draft.sign)
     exits: tuple[tuple[str, ReduceOnly], ...]
     exits = (draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION")
     take_profit, stop_loss = (
@@ -92,11 +92,9 @@ def exit_order(inputs: TicketInputs, quantity: str, trigger: str, kind: ReduceOn
     closing : {"BUY", "SELL"}
         Side that closes the position.
     """
-    # An exit closes the leg, so in hedge mode its side says so.
-    side: Any = closing + ("_CLOSE_HEDGE" if inputs.holdings.hedge else "")
-    by: Any = inputs.draft.trigger_by
-    symbol = inputs.product.symbol
-    return Order(symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
+    side, by, symbol = cast(Any, closing), cast(Any, inputs.draft.trigger_by), inputs.product.symbol
+    made = Order(symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
+    return made.in_mode(inputs.holdings.hedge)
 
 
 def rule_problems(inputs: TicketInputs, order: Order | Bracket) -> list[Problem]:
@@ -234,7 +232,7 @@ def read_quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem 
     if unit == "notional":
         return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
     if not inputs.holdings.known:
-        return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
+        return Problem("quantity", "account", f"a share needs the account's data, which {inputs.holdings.why_unknown}")
     most = max_quantity(inputs, worst)
     if most is None:
         return Problem("quantity", "leverage", f"{NO_LEVERAGE}. Give a quantity or an amount in USDC")

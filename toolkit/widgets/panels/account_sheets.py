@@ -23,7 +23,7 @@ from ..base_panel.number_format import (
     trimmed,
 )
 from ..base_panel.panel import Panel, module
-from ..order_ticket.holdings import AccountStreams, row_of
+from ..order_ticket.holdings import UNKNOWN_PRICE, AccountStreams, row_of
 from .blotter import either_size, funding_row, size_text
 
 if TYPE_CHECKING:
@@ -67,30 +67,37 @@ class Account(Panel):
         env, status = self._session.environment, str(wallet.get("status") or MISSING)
         name = short(str(self._session.account or ""))
         unusual = status not in ("NORMAL", MISSING)
+        doubted = self._watch.money_doubted
+
+        def sure(text: str, of_positions: bool = False) -> str:
+            """Return a figure, or that it is unknown where another witness contradicts it."""
+            return UNKNOWN if doubted or (of_positions and self._watch.doubted()) else text
+
         return {
             "title": "Account",
             "note": " · ".join([name, env.name, *([status] if unusual else [])]),
             "danger": env.is_mainnet or unusual,
             "meter": {
                 "name": "Margin in use",
-                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
-                "words": f"{percent(share, 1)} of equity is in use as margin",
+                "share": 0.0 if doubted else round(float(min(max(share, _ZERO), Decimal(1))), 4),
+                "words": f"{sure(percent(share, 1))} of equity is in use as margin",
             },
             "rows": [
-                ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
-                ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
-                ["Balance", money(balance), "cash, excluding isolated margins"],
-                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
-                ["Margin in use", money(used), "used by positions and orders"],
-                ["Available", money(available), "for new positions and orders"],
-                ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
+                ["Equity", sure(money(equity)), "balance, isolated margins and unrealised PnL"],
+                ["Unrealised PnL", sure(signed(pnl), True), "of open positions, at mark price"],
+                ["Balance", sure(money(balance)), "cash, excluding isolated margins"],
+                *([["Isolated", sure(money(isolated), True), "margins of isolated positions"]] if isolated else []),
+                ["Margin in use", sure(money(used)), "used by positions and orders"],
+                ["Available", sure(money(available)), "for new positions and orders"],
+                ["Withdrawable", sure(money(wallet.get("withdrawable"))), "excluding unrealised PnL"],
                 ["Fees", " / ".join(fees), "maker / taker"],
             ],
         }
 
     def _lines(self) -> Iterable[str]:
         wallet = self.live.value
-        equity, available = money(wallet.get("equity")), money(wallet.get("available"))
+        doubted = self._watch.money_doubted
+        equity, available = (UNKNOWN if doubted else money(wallet.get(name)) for name in ("equity", "available"))
         return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
 
 
@@ -205,7 +212,7 @@ class LiquidationMap(Panel):
     def _make_view(self) -> dict[str, Any]:
         rows = self._account.marked_positions(self._tickers)
         shown = [self._position(row, rows) for row in rows if row["mark_price"]]
-        doubted = bool(self._watch.doubted())
+        doubted = self._watch.money_doubted or bool(self._watch.doubted())
         stress = [] if doubted else stress_rows(rows, self._products, self._account.wallet_row)
         columns = ("Product", "Size", "Mark", "Liq. price", "Distance", "Result there")
         return {
@@ -221,6 +228,8 @@ class LiquidationMap(Panel):
     def _position(self, row: Mapping[str, Any], rows: list[Any]) -> dict[str, Any]:
         product, mark = self._products.find(row["symbol"]), row["mark_price"]
         estimate, size, tick = self._account.liquidation(product, mark, rows), net_size(row), product.tick_size
+        if self._watch.money_doubted:
+            estimate = UNKNOWN_PRICE
         price = estimate.price
         if counted := self._watch.doubted().get(row["symbol"]):
             size_words = either_size(size_text(row), counted)

@@ -521,8 +521,8 @@ class Blotter(PositionPanel):
 
     def _position_row(self, row: Row, rows: list[Any], orders: list[Any]) -> dict[str, Any]:
         product, mark, size = self._products.get(row["symbol"]), row["mark_price"], net_size(row)
-        liquidation = NO_PRICE if not mark else UNKNOWN_PRICE
-        if product is not None and mark:
+        liquidation = UNKNOWN_PRICE if mark else NO_PRICE
+        if product is not None and mark and not self._watch.money_doubted:
             liquidation = self._account.liquidation(product, mark, rows)
         # What it received, negative: paid, in the funding history.
         payments = [one["amount"] or _ZERO for one in self._funding.rows() if one["symbol"] == row["symbol"]]

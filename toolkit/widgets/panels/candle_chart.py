@@ -338,7 +338,10 @@ class Candles(PositionPanel):
             return {"lines": [], "fills": []}
         product, symbol = self._product, self._product.symbol
         row = row_of(self._account.positions.rows(), symbol)
-        liquidation = self._account.liquidation(product, mark).price if mark else None
+        # No line is drawn of a figure that another witness contradicts. The panel says which.
+        row = None if symbol in self._watch.doubted() else row
+        sure = mark and not self._watch.money_doubted
+        liquidation = self._account.liquidation(product, mark).price if sure else None
         orders = [one for one in self._account.orders.rows() if one["symbol"] == symbol]
         fills = [one for one in self._fills.rows() if one["symbol"] == symbol]
         lines = order_lines(product, orders) + position_lines(product, row, liquidation, mark)

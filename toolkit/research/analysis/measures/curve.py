@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -64,6 +65,8 @@ class Curve:
         Fee of each fill, USDC, above 0 if paid (default: none).
     funding : float, optional
         Sum of funding payments, USDC, above 0 if received (default: 0).
+    start : mapping of int to float, optional
+        Signed position before the first fill by number in `symbols`, base units (default: none).
     """
 
     times: Times
@@ -74,6 +77,7 @@ class Curve:
     prices: Values = field(default_factory=NOTHING.copy)
     fees: Values = field(default_factory=NOTHING.copy)
     funding: float = 0.0
+    start: Mapping[int, float] = field(default_factory=dict)
     _sampled: dict[int, Sampled] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property

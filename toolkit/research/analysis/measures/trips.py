@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ....sides import BUYS, CLOSES, SHORT_SIDES
 from .curve import Curve
 from .numbers import NAN, NOTHING, NUMBERLESS, Values, add, deviation, floats
 
@@ -53,8 +54,21 @@ def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
     >>> metrics.round_trips(run.fills)["side"].value_counts().to_dict()
     {'LONG': 6, 'SHORT': 6}
     """
+    return trip_table(fills, fill_arrays(fills))
+
+
+def trip_table(fills: pd.DataFrame, arrays: Curve) -> pd.DataFrame:
+    """Return the frame of `round_trips`.
+
+    Parameters
+    ----------
+    fills : DataFrame
+        Frame of `Results.fills`.
+    arrays : Curve
+        The same as arrays, see `fill_arrays`.
+    """
     found = [np.zeros((9, 0))]
-    for trips in _trips(fill_arrays(fills)):
+    for trips in _trips(arrays):
         closing = trips.before * trips.signed < 0
         sizes = np.abs(trips.signed - trips.opened)  # what an ending fill opens counts for the next trip
         opens, closes, carried = np.where(closing, 0.0, sizes), np.where(closing, sizes, 0.0), np.abs(trips.opened)
@@ -64,8 +78,10 @@ def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
         long = np.sign(trips.before[trips.lasts])
         gross = (leave - entry) * long
         begins = trips.firsts - np.append(False, trips.opened[trips.lasts[:-1]] != 0)
-        amounts = quantity, entry / quantity, leave / closed, gross, fees, gross - fees
-        found.append(np.stack([trips.rows[begins], trips.rows[trips.lasts], long, *amounts]))
+        with np.errstate(divide="ignore", invalid="ignore"):  # of the trip that is left out
+            amounts = quantity, entry / quantity, leave / closed, gross, fees, gross - fees
+        rows = np.stack([trips.rows[begins], trips.rows[trips.lasts], long, *amounts])
+        found.append(rows[:, trips.skipped :])
     table = np.concatenate(found, axis=1)
     opened, ended, long, *columns = table[:, np.argsort(table[1], kind="stable")]  # in the order in which they ended
     first, last = opened.astype("int64"), ended.astype("int64")
@@ -155,7 +171,7 @@ def markout(fills: pd.DataFrame, marks: pd.DataFrame, seconds: float) -> float:
     columns = marks.columns.get_indexer(pd.Index(fills["symbol"]))
     prices, known = floats(fills["price"]), (rows >= 0) & (later <= times[-1])
     seen = marks.to_numpy(dtype="float64")[rows, columns]
-    gains = np.where(fills["side"] == "BUY", 1, -1) * (seen - prices) / prices * 10_000
+    gains = np.where(fills["side"].isin(BUYS), 1, -1) * (seen - prices) / prices * 10_000
     known &= np.isfinite(gains)
     return float(np.average(gains[known], weights=floats(fills["value"])[known])) if known.any() else NAN
 
@@ -214,7 +230,8 @@ class _Trips(NamedTuple):
     """The fills of one symbol, divided into trips: each ends with the fill that closes the position or flips it.
 
     `rows` are the fills' numbers, `before` the position before each, `opened` the quantity that a fill opens after it
-    has closed the position, which belongs to the next trip. `firsts` and `lasts` are the ends of the trips.
+    has closed the position, which belongs to the next trip. `firsts` and `lasts` are the ends of the trips. `skipped`
+    is 1 where the first one began before the run, so that nothing is known of its entry.
     """
 
     rows: NDArray[np.int64]
@@ -225,6 +242,7 @@ class _Trips(NamedTuple):
     opened: Values
     firsts: NDArray[np.int64]
     lasts: NDArray[np.int64]
+    skipped: int
 
     def total(self, amounts: Values, carried: Values | None = None) -> Values:
         """Return the sum of each trip.
@@ -245,7 +263,7 @@ class _Trips(NamedTuple):
     def nets(self) -> Values:
         """Gain of each trip after fees: the amount received less the amount paid, for longs and shorts alike."""
         paid = self.prices + self.fees / self.signed
-        return self.total((self.opened - self.signed) * paid, -self.opened * paid)
+        return self.total((self.opened - self.signed) * paid, -self.opened * paid)[self.skipped :]
 
 
 def _trips(fills: Curve) -> Iterator[_Trips]:
@@ -253,29 +271,45 @@ def _trips(fills: Curve) -> Iterator[_Trips]:
     for symbol in np.unique(fills.symbols):
         rows = np.flatnonzero((fills.symbols == symbol) & (fills.signed != 0))
         signed = fills.signed[rows]
-        after = np.cumsum(signed)
-        after[np.abs(after) < 1e-12 + 2 * ULP * np.cumsum(np.abs(signed))] = 0.0  # what rounding leaves of nothing
-        before = np.concatenate([[0.0], after[:-1]])
+        start = fills.start.get(int(symbol), 0.0)
+        after = start + np.cumsum(signed)
+        bound = abs(start) + np.cumsum(np.abs(signed))
+        after[np.abs(after) < 1e-12 + 2 * ULP * bound] = 0.0  # what rounding leaves of nothing
+        before = np.concatenate([[start], after[:-1]])
         ends = (before * after <= 0) & (before != 0)
         lasts = np.flatnonzero(ends)
         if len(lasts):
             firsts = np.concatenate([[0], lasts[:-1] + 1])
             opened = np.where(ends, after, 0.0)
-            yield _Trips(rows, signed, fills.prices[rows], fills.fees[rows], before, opened, firsts, lasts)
+            yield _Trips(rows, signed, fills.prices[rows], fills.fees[rows], before, opened, firsts, lasts,
+                         int(start != 0))  # fmt: skip
 
 
-def fill_arrays(fills: pd.DataFrame) -> Curve:
-    """Return fills as the arrays of a curve without points.
+def fill_arrays(
+    fills: pd.DataFrame, hedge: bool | None = None, start: Mapping[str, tuple[float, float]] | None = None
+) -> Curve:
+    """Return fills as the arrays of a curve without points. In hedge mode each leg of a product has a number.
 
     Parameters
     ----------
     fills : DataFrame
         Frame of `Results.fills`.
+    hedge : bool, optional
+        Whether the account is in hedge mode (default: it is if a fill closes a leg).
+    start : mapping of str to (float, float), optional
+        Long and short of each product before the first fill, base units, 0 or above (default: none).
     """
-    signed = fills["quantity"].where(fills["side"] == "BUY", -fills["quantity"])
-    symbols = pd.factorize(fills["symbol"])[0].astype("int64")
+    signed = fills["quantity"].where(fills["side"].isin(BUYS), -fills["quantity"])
+    codes, names = pd.factorize(fills["symbol"])
+    symbols, before = codes.astype("int64"), start or {}
+    if hedge or (hedge is None and bool(fills["side"].isin(CLOSES).any())):
+        symbols = 2 * symbols + fills["side"].isin(SHORT_SIDES).to_numpy()
+        legs = {2 * at: before[name][0] for at, name in enumerate(names) if name in before}
+        legs |= {2 * at + 1: -before[name][1] for at, name in enumerate(names) if name in before}
+    else:
+        legs = {at: before[name][0] - before[name][1] for at, name in enumerate(names) if name in before}
     traded = symbols, floats(signed), floats(fills["price"]), floats(fills["fee"])
-    return Curve(NUMBERLESS, NOTHING, NOTHING, *traded)
+    return Curve(NUMBERLESS, NOTHING, NOTHING, *traded, start=legs)
 
 
 def _net(trips: pd.DataFrame | Values) -> Values:

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from ...client.account.account_book import RUN_BITS
-from ...client.io.nonce_sources import data_directory
 from ...errors import InputError
 from ...stored.databases import hold
 from ...stored.writing import write_file
+from ..account.account_book import RUN_BITS
+from ..io.nonce_sources import data_directory
 
 State = Literal["RUNNING", "PAUSED", "ENDING", "ENDED", "DIED"]
 """DIED is a run whose program is gone without ending it: its orders may still be open."""
 IN_PROCESS = "in-process-"
 """Beginning of the names of folders of venues in a process, which end with it."""
+UNNAMED = ".process-"
+"""Beginning of the names of files of runs without a name, which no name has."""
 
 
 class RunStatus(msgspec.Struct, kw_only=True):
@@ -57,7 +60,11 @@ class RunStatus(msgspec.Struct, kw_only=True):
     equity : float
         Equity of the account, USDC.
     pnl : float
+        What it has earned since its first start: its fills, its positions at mark and its funding, USDC.
+    account_pnl : float
         Change of the account's equity since its first start, without transfers, USDC.
+    shared : bool
+        Whether other orders have traded, or held a position, in its products since then.
     event : str
         What happened last, in words.
     event_time : int
@@ -87,6 +94,8 @@ class RunStatus(msgspec.Struct, kw_only=True):
     positions: dict[str, str]
     equity: float | None
     pnl: float | None
+    account_pnl: float | None
+    shared: bool
     event: str
     event_time: int
     agent_until: int
@@ -158,12 +167,40 @@ class RunFiles:
         """Return whether a program holds the run's lock."""
         if not self.lock.exists():
             return False
-        if (held := hold(self.lock)) is not None:
+        if (held := hold(self.lock, wait=0.0)) is not None:
             held.close()
         return held is None
 
+    @classmethod
+    def unnamed(cls, folder: Path, number: int) -> RunFiles:
+        """Return the files of a run without a name in this process: a lock, and what is asked of it.
+
+        Parameters
+        ----------
+        folder : Path
+            Folder of its account.
+        number : int
+            Number that no other run of this process has.
+        """
+        return cls(folder / f"{UNNAMED}{os.getpid()}-{number}.jsonl")
+
+    @property
+    def process(self) -> str:
+        """The run's process, in words."""
+        if self.name.startswith(UNNAMED):
+            return f"process {self.name.removeprefix(UNNAMED).partition('-')[0]}"
+        status = self.read()
+        return "another process" if status is None else f"process {status.pid} on {status.host}"
+
+    def is_told_to_end(self) -> bool:
+        """Return whether the run is asked to stop, and has not taken that yet."""
+        try:
+            return msgspec.json.decode(self.asked.read_bytes(), type=Ask).what == "stop"
+        except (OSError, msgspec.MsgspecError):
+            return False
+
     def ask(self, ask: Ask) -> None:
-        """Ask something of the run, which does it at its next poll.
+        """Ask something of the run, which does it at its next poll. From now on it places nothing where it shall stop.
 
         Parameters
         ----------
@@ -175,7 +212,8 @@ class RunFiles:
         OSError
             If it can't be written.
         """
-        write_file(self.asked, msgspec.json.encode(ask), private=True)
+        if ask.what == "stop" or not self.is_told_to_end():
+            write_file(self.asked, msgspec.json.encode(ask), private=True)
 
     def take_asked(self) -> Ask | None:
         """Return what is asked of the run, once."""
@@ -197,6 +235,46 @@ def _replace(path: Path, raw: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
+def folder_name(environment: str, account: str) -> str:
+    """Return the name of the folder of an account's runs.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    account : str
+        The account.
+    """
+    return re.sub(r"[^A-Za-z0-9.-]", "-", f"{environment}-{account.lower()}")
+
+
+def running_files(environment: str, account: str) -> list[RunFiles]:
+    """Return the files of the runs of an account that are running now in any process of this machine.
+
+    Parameters
+    ----------
+    environment : str
+        Label of the environment.
+    account : str
+        The account.
+    """
+    locks = sorted((data_directory() / "runs" / folder_name(environment, account)).glob("*.lock"))
+    every = [RunFiles(lock.with_suffix(".jsonl")) for lock in locks]
+    return [files for files in every if files.is_running()]
+
+
+def files_in(folder: Path) -> list[RunFiles]:
+    """Return the files of the runs with a name that have told something, by path.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an account, or above.
+    """
+    paths = sorted(folder.rglob("*.status.json"))
+    return [RunFiles(path.with_name(path.name.replace(".status.json", ".jsonl"))) for path in paths]
+
+
 def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
     """Yield the files of every run with a name that this machine knows, by path.
 
@@ -205,20 +283,21 @@ def all_files(*, ended: bool = False) -> Iterator[RunFiles]:
     ended : bool, optional
         True yields those on venues that ended with their process, too (default: False).
     """
-    for path in sorted((data_directory() / "runs").rglob("*.status.json")):
-        files = RunFiles(path.with_name(path.name.replace(".status.json", ".jsonl")))
+    for files in files_in(data_directory() / "runs"):
         # What ran on a venue in a process is gone with it.
-        if ended or not path.parts[-3].startswith(IN_PROCESS) or files.is_running():
+        if ended or not files.status.parts[-3].startswith(IN_PROCESS) or files.is_running():
             yield files
 
 
-def files_of(name: str) -> RunFiles:
+def files_of(name: str, among: Iterable[RunFiles] | None = None) -> RunFiles:
     """Return the files of the run of a name.
 
     Parameters
     ----------
     name : str
         Name of the run, or "ENVIRONMENT/ACCOUNT/NAME" where several have it. Each of the two may be left out.
+    among : iterable of RunFiles, optional
+        Runs that may be meant (default: all of this machine).
 
     Raises
     ------
@@ -226,7 +305,8 @@ def files_of(name: str) -> RunFiles:
         If there is none of this name, or several.
     """
     *place, last = name.split("/")
-    known = [(files, status) for files in all_files() if (status := files.read()) is not None]
+    among = all_files() if among is None else among
+    known = [(files, status) for files in among if (status := files.read()) is not None]
     found = [files for files, status in known if files.name == last
              and {each.lower() for each in place} <= {status.environment.lower(), status.account.lower()}]  # fmt: skip
     if len(found) == 1:
