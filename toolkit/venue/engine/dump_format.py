@@ -22,7 +22,7 @@ from ...stored.seals import FileKind, before_header, checksum, sealed
 from ..model.history import History, Log, Records
 from ..model.state import State
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format. It changes with the shape of the state."""
 KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
 SCHEMA = "2c0213e5f3b7f22d"

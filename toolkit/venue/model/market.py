@@ -103,7 +103,7 @@ class Market(msgspec.Struct, frozen=True):
     ----------
     regime : str
         "calm", "usual" or "stressed". It scales volatility, flow, jumps, spread, depth and premium (default: "usual").
-        In "thin" nobody takes a mispriced order, so that one order may hold a price.
+        In "thin" there are no arbitrageurs, so one order may hold a price.
     products : dict of str to ProductFlow
         Numbers of single products by symbol. The others have those of `ProductFlow()`.
     """

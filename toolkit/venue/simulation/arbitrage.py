@@ -84,7 +84,7 @@ def is_near(quotes: Quotes, quoted: Quoted, time: int, reach_ppm: int = _FAR_PPM
     time : int
         Present time, Unix ms.
     reach_ppm : int, optional
-        Distance from fair in millionths (default: as far as a batch of minutes may go).
+        Distance from fair in millionths (default: 5 %).
     """
     bid, ask = quoted.users.bids.best, quoted.users.asks.best
     if not (bid or ask) or not quotes.has_arbitrage(quoted):
@@ -94,7 +94,7 @@ def is_near(quotes: Quotes, quoted: Quoted, time: int, reach_ppm: int = _FAR_PPM
 
 
 def act(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
-    """Trade with the orders of users that are mispriced, best first, as far as the capital goes.
+    """Trade with the orders of users that are mispriced, best first, until the capital is used up.
 
     Parameters
     ----------
