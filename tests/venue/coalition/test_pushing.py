@@ -152,7 +152,7 @@ def mispriced(seed: int, away: float, regime: str = "usual") -> tuple[World, int
     world.advance(60_000)
     put(world, member, side, 4_000_000, side * 0.02, "IOC")
     assert put(world, member, side, 60_000, away) == 0
-    return world, next(iter(world.account(member).orders))
+    return world, next(iter(world.account(member).orders), 0)  # 0: the asks that were left filled it
 
 
 @pytest.mark.parametrize("seeds", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=["quick", "slow"])
