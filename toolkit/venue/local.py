@@ -28,7 +28,7 @@ from .lab.journal import open_or_create
 from .lab.journal_file import Sync
 from .lab.player import Player, Replayable
 from .model.genesis import Genesis, check_seed
-from .model.market import Market, saved
+from .model.market import THIN, Market, saved
 from .trouble import Trouble, Troubles, read
 
 if TYPE_CHECKING:
@@ -347,4 +347,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         host = self.host
         kind = "real" if host.clock.runs else "manual"
         seed = host.core.state.seed if isinstance(host.core.state.seed, int) else "secret"
-        return f"<LocalVenue seed={seed} time={host.now_ms()} clock={kind}>"
+        simulation = host.core.state.simulation
+        thin = simulation is not None and any(each.regime == THIN for each in simulation.products.values())
+        warning = " market=thin, where one order may hold a price" if thin else ""
+        return f"<LocalVenue seed={seed} time={host.now_ms()} clock={kind}{warning}>"

@@ -56,7 +56,7 @@ def agent(address: str) -> str:
 
 
 class World:
-    """A core, its coalition of `count` accounts and the others. `kind` is "empty" (no participants) or "usual"."""
+    """A core, its coalition of `count` accounts and the others. `kind` is "empty" (no participants) or a regime."""
 
     def __init__(self, kind: str, count: int, *, seed: int = 7, settle_delay: int = 0, **config: Any) -> None:
         self.kind, self.count = kind, count
@@ -233,7 +233,7 @@ def order_item(side: str, quantity: Any, price: Any = None, code: int = BTC, **m
 @functools.lru_cache(maxsize=64)
 def _prepared(kind: str, count: int, seed: int, settle_delay: int, config: tuple[tuple[str, Any], ...]) -> bytes:
     """Return the dump of a venue on which everybody has money, and the others have positions, shares and orders."""
-    market = None if kind == "empty" else saved("usual")
+    market = None if kind == "empty" else saved(kind)
     settings = {"market": market, "permissions": True, "settleDelay": 0}
     core = Core(Genesis(seed=seed, time=START, config=Config(**dict(config)), settings=settings))
     setup = _Setup(core)

@@ -22,10 +22,10 @@ from ...stored.seals import FileKind, before_header, checksum, sealed
 from ..model.history import History, Log, Records
 from ..model.state import State
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format. It changes with the shape of the state."""
 KIND = FileKind("venue dump", FORMAT, "load another one, or one that the same version of the toolkit wrote")
-SCHEMA = "4d6729f6567b1fff"
+SCHEMA = "2c0213e5f3b7f22d"
 """Hash of the state's fields (names, order, types). tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384

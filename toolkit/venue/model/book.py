@@ -204,6 +204,19 @@ class LazyBooks(Protocol):
             Value in micro-USDC that the levels must hold. 0 returns all of them.
         """
 
+    def sampled(self, code: int, bid: int, ask: int) -> tuple[int, int]:
+        """Return the best prices of a sample.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        bid : int
+            Best bid in ticks, 0 = none.
+        ask : int
+            Best ask in ticks, 0 = none.
+        """
+
     def fold(self) -> None:
         """Drop the orders that were made, because time passes."""
 
@@ -243,6 +256,16 @@ class Books(dict[int, Book]):
             return self.lazy.top(code)
         book = self[code]
         return book.bids.best, book.asks.best
+
+    def sampled(self, code: int) -> tuple[int, int]:
+        """Return the best prices that count for mark and premium: those of `top`, less what is about to be taken.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        """
+        return self.top(code) if self.lazy is None else self.lazy.sampled(code, *self.top(code))
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, total), best first: all of them, or as many as hold a value.

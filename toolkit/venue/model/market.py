@@ -17,6 +17,8 @@ from ...numerals import shown
 
 REGIMES = ("calm", "usual", "stressed")
 """Names of the markets that are ready to use."""
+THIN = "thin"
+"""Name of a market without arbitrageurs, for lessons about manipulation: one order may hold a price in it."""
 
 
 class ProductFlow(msgspec.Struct, frozen=True):
@@ -87,6 +89,7 @@ SCALES = {
     "calm": Scales(500_000, 600_000, 250_000, 800_000, 1_300_000, 700_000),
     "usual": Scales(),
     "stressed": Scales(2_300_000, 1_800_000, 4_000_000, 1_700_000, 450_000, 3_000_000),
+    THIN: Scales(depth=300_000),
 }
 
 
@@ -100,6 +103,7 @@ class Market(msgspec.Struct, frozen=True):
     ----------
     regime : str
         "calm", "usual" or "stressed". It scales volatility, flow, jumps, spread, depth and premium (default: "usual").
+        In "thin" there are no arbitrageurs, so one order may hold a price.
     products : dict of str to ProductFlow
         Numbers of single products by symbol. The others have those of `ProductFlow()`.
     """
@@ -155,6 +159,14 @@ class Market(msgspec.Struct, frozen=True):
     """Ticks of 3 s in which a transient move falls to a third."""
     premium_ppm: int = 620
     """Standard deviation of the perpetual's premium over its index, which comes and goes over hours."""
+    arbitrage_usdc: int = 2_000_000
+    """Capital of the arbitrageurs in each product. 0 = there are none, and one order may hold a price."""
+    arbitrage_minutes: int = 5
+    """Minutes in which their capital refills."""
+    arbitrage_fee_ppm: int = 300
+    """Cost of their trade. They take orders further from fair than this and half of the spread."""
+    external_perpetual: bool = False
+    """Whether the mark price also uses the mid of a simulated perpetual elsewhere."""
 
     @classmethod
     def named(cls, name: str) -> Market:
@@ -162,8 +174,8 @@ class Market(msgspec.Struct, frozen=True):
 
         Parameters
         ----------
-        name : {"calm", "usual", "stressed"}
-            Name of the regime.
+        name : {"calm", "usual", "stressed", "thin"}
+            Name of the regime. In "thin", which is for lessons about manipulation, one order may hold a price.
 
         Returns
         -------
@@ -180,10 +192,10 @@ class Market(msgspec.Struct, frozen=True):
         >>> Market.named("stressed").regime
         'stressed'
         """
-        if name not in REGIMES:
-            known = f"{', '.join(REGIMES)}, a Market, and None for no market"
+        if name not in SCALES:
+            known = f"{', '.join(SCALES)}, a Market, and None for no market"
             reason = f"market {shown(name)} is not known. There are {known}"
-            raise InputError(reason, field="market", rule="known", value=name, nearest=REGIMES)
+            raise InputError(reason, field="market", rule="known", value=name, nearest=tuple(SCALES))
         return cls(regime=name)
 
     def vary(self, **changes: object) -> Market:
@@ -341,6 +353,9 @@ def _check(market: Market) -> None:
         "jump_ppm": 0 <= market.jump_ppm <= 50_000,
         "inventory_usdc": market.inventory_usdc > 0,
         "recovery_ticks": market.recovery_ticks > 0,
+        "arbitrage_usdc": 0 <= market.arbitrage_usdc <= 500_000_000,
+        "arbitrage_minutes": 0 < market.arbitrage_minutes <= 1_440,
+        "arbitrage_fee_ppm": 0 <= market.arbitrage_fee_ppm <= 10_000,
         "premium_ppm": 0 <= market.premium_ppm <= 10_000,
         "permanent_ppm": 0 <= market.permanent_ppm <= 2_000,
         "transient_ppm": 0 <= market.transient_ppm <= 2_000,
@@ -435,6 +450,11 @@ class SimulatedProduct:
     """Participant → steps bought and micro-USDC paid, less sold and received, that its position does not have yet."""
     booked: int = 0
     """When pending trades were last booked."""
+    hunt: int = 0
+    """When the arbitrageurs take the users' orders that are mispriced, 0 = there are none."""
+    spent: int = 0
+    """Value of their trades that they have not hedged elsewhere yet, micro-USDC, and when it was computed."""
+    spent_at: int = 0
     fronts: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Order of another account with makers ahead of it → price in ticks (negative: an ask), steps ahead of it."""
 

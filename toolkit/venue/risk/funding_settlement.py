@@ -58,7 +58,7 @@ def premium(core: Core, market: MarketState) -> int:
     market : MarketState
         Market of the product, with its oracle price and samples.
     """
-    return premium_of(core, market, *core.books.top(market.product))
+    return premium_of(core, market, *core.books.sampled(market.product))
 
 
 def premium_of(core: Core, market: MarketState, best_bid: int, best_ask: int) -> int:
@@ -86,12 +86,13 @@ def premium_of(core: Core, market: MarketState, best_bid: int, best_ask: int) ->
     notional = max(config.impact_margin * table.max_leverage // 100, depth * config.impact_share // RATE)
     above = below = 0
     if best_bid > oracle:
-        bid = impact_price(core.books.levels(code, 1, notional), notional, table.unit)
+        # An impact price is never better than the best one, also if the levels have more than a sample counts.
+        bid = min(best_bid * _TICK, impact_price(core.books.levels(code, 1, notional), notional, table.unit))
         above = max(0, bid - oracle * _TICK) * _PART // oracle
     if 0 < best_ask < oracle:
         ask = impact_price(core.books.levels(code, -1, notional), notional, table.unit)
         # A side that is too thin for the notional has no impact price, and adds no premium.
-        below = max(0, oracle * _TICK - ask) * _PART // oracle if ask else 0
+        below = max(0, oracle * _TICK - max(ask, best_ask * _TICK)) * _PART // oracle if ask else 0
     if not config.premium_bound:
         return above - below
     most = max(config.premium_bound, config.mark_band * table.gentlest // RATE) * (FINE // RATE)

@@ -309,7 +309,7 @@ def settle_isolated(
     closed : int
         Entry value of the closed part, in micro-USDC.
     gained : int
-        What the closing added to the balance: realised PnL less fees, in micro-USDC.
+        Change of the balance by the closing: realised PnL less fees, in micro-USDC.
     """
     step_micro = mark_step(core, position.product)
     # Closing comes first, because what it gives back may pay for what opens.
@@ -377,7 +377,7 @@ def released(position: Position, closed_value: int, gained: int, step_micro: int
     closed_value : int
         Entry value of the closed part, in micro-USDC.
     gained : int
-        What the closing added to the balance: realised PnL less fees, in micro-USDC.
+        Change of the balance by the closing: realised PnL less fees, in micro-USDC.
     step_micro : int
         Value of one step at mark, in micro-USDC.
     opened : int
@@ -427,7 +427,7 @@ def has_margin_for(
     value_micro : int
         Value of these steps at the order's price, in micro-USDC.
     brought : int, optional
-        What earlier fills, which are not booked yet, add to the balance, in micro-USDC (default: 0).
+        Unbooked sum that earlier fills add to the balance, in micro-USDC (default: 0).
     """
     if steps <= 0:
         return True

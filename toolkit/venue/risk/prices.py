@@ -51,7 +51,7 @@ def tick(core: Core, time: int) -> int:
     time : int
         Instant of the tick, Unix ms.
     """
-    source, top = core.price_source, core.books.top
+    source, top = core.price_source, core.books.sampled
     for code, market in core.state.markets.items():
         if source is not None:
             oracle, external = source(core, code, time)
@@ -248,7 +248,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     set_oracle_price(market, price_ticks)
     for rule in ORACLE_HOOKS:
         rule(core, product)
-    set_mark(core, market, _in_band(core, market, mark_price(market, *core.books.top(product))))
+    set_mark(core, market, _in_band(core, market, mark_price(market, *core.books.sampled(product))))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
 

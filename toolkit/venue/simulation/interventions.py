@@ -15,7 +15,7 @@ from ..engine import arguments
 from ..engine.commands import ActionContext, Refused, Submit, TxCode
 from ..engine.core import Core
 from ..engine.registry import controls, process
-from ..model.market import REGIMES
+from ..model.market import SCALES
 from ..model.state import Group, Limit
 from ..risk import ledger, prices
 from ..trading import lifecycle, placing
@@ -160,8 +160,8 @@ def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lastin
         If the regime is unknown, or the product is not simulated.
     """
     codes = [core.product(product).code] if product else list(core.products)
-    if regime not in REGIMES:
-        raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}. There are {', '.join(REGIMES)}")
+    if regime not in SCALES:
+        raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}. There are {', '.join(SCALES)}")
     if after < 0 or lasting < 0:
         raise Refused(TxCode.BAD_ARGUMENT, f"after and lasting must be 0 or more, not {after} and {lasting}")
     start = core.state.time + after

@@ -6,7 +6,8 @@ before the makers), orders that follow a trend or lower the makers' inventory, a
 
 The participants' trades with each other are computed without orders, and booked to their positions every few minutes.
 The orders of all other accounts rest in a separate ladder. A taker that reaches one of these is matched with them and
-the makers in the common matching. An unreached order changes nothing. The setting `market` can turn the market off.
+the makers in the common matching. An unreached order changes nothing, and one that is mispriced is taken (`arbitrage`).
+The setting `market` can turn the market off.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
 from ..trading import matching, placing
 from ..trading.lifecycle import position_of
+from . import arbitrage
 from .order_flow import FORCED, HEDGER, INFORMED, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
 from .quoted import FINE, PPM, Quoted
@@ -132,6 +134,7 @@ def trade(core: Core, time: int) -> int:
             quotes.find_order(quoted)
         if sim.fronts:
             quotes.keep_places(quoted, time)
+        _hunt(core, quotes, quoted, time)
         while quoted.next_time <= time:
             order = quotes.pass_order(quoted)
             # Orders pass while the product is paused. They do not come later.
@@ -162,6 +165,7 @@ def next_due(quotes: Quotes, time: int) -> int:
             found = quoted.next_time
         if quoted.sim.fronts:
             found = min(found, quotes.next_change(quoted, time))
+        found = min(found, arbitrage.next_look(quotes, quoted, time) or found)
         if quoted.sim.plan:
             found = min(found, quoted.sim.plan[0][0])
     return found
@@ -472,6 +476,29 @@ def follow_books(core: Core) -> None:
             quotes.take_back(quoted)
             if quoted.sim.fronts:
                 core.wake("market", max(quotes.next_change(quoted, time), time + 1))
+            _look(core, quotes, quoted, time)
+
+
+def _look(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Let the arbitrageurs see the users' orders of a folded book."""
+    arbitrage.notice(core, quotes, quoted, time)
+    following = arbitrage.next_look(quotes, quoted, time)
+    if following:
+        core.wake("market", max(following, time + 1))
+
+
+def _hunt(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Let the arbitrageurs act if they are due, and look again."""
+    sim = quoted.sim
+    if 0 < sim.hunt <= time and not quoted.market.paused:
+        quotes.take_back(quoted)
+        _absorb(core, quotes, quoted, time, own=False)
+        arbitrage.act(core, quotes, quoted, time)
+        # They hedge elsewhere: being hit by them moves neither the index nor the makers.
+        sim.seen = quoted.market.trades
+        quotes.take_back(quoted)
+    if quoted.code not in core.books and (quoted.users.bids.best or quoted.users.asks.best) and sim.hunt <= time:
+        arbitrage.notice(core, quotes, quoted, time)
 
 
 def inventory_of(sim: SimulatedProduct) -> int:
@@ -542,6 +569,7 @@ def requote(core: Core, code: int) -> None:
         quoted = quotes.products[code]
         quotes.take_back(quoted)
         quoted.forget_quotes()
+        _look(core, quotes, quoted, core.state.time)
 
 
 ORACLE_HOOKS.append(requote)

@@ -22,7 +22,7 @@ from ..engine.core import Core
 from ..model.accounts import VenueOrder
 from ..model.book import Book
 from ..model.constants import GTC, LIMIT, MINUTE_MS
-from ..model.market import Maker, MakerState, Simulation
+from ..model.market import THIN, Maker, MakerState, Simulation
 from ..trading import lifecycle
 from . import order_flow
 from .order_flow import PARTS, FlowBlock, Order
@@ -58,7 +58,7 @@ class Quotes:
         self.products = {code: Quoted(core, simulation, code) for code in simulation.products}
         self._closest = min(range(len(self.makers)), key=lambda number: self.makers[number].half_spread_ppm)
         halves = [maker.half_spread_ppm for maker in self.makers]
-        self._closest_ppm = closest_ppm = halves.pop(self._closest)
+        self.closest_ppm = closest_ppm = halves.pop(self._closest)
         # how much further away all others quote, and what roundings may cost of it; the first of equal quotes counts
         # While all makers see prices that are nearer than this, the closest one has both best quotes, and the others
         # need not be computed.
@@ -238,6 +238,45 @@ class Quotes:
         quoted.thin_out()
         return index
 
+    def has_arbitrage(self, quoted: Quoted) -> bool:
+        """Return whether a product has arbitrageurs.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
+        return self.simulation.market.arbitrage_usdc > 0 and quoted.sim.regime != THIN
+
+    def left_alone(self, quoted: Quoted, time: int) -> tuple[int, int]:
+        """Return the lowest and highest fine price at which arbitrageurs do not take an order.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        time : int
+            Present time, Unix ms.
+        """
+        self.hear(quoted, time)
+        fair = self.fixed_fair(quoted) or quoted.sim.views[-1][1]
+        width = self.closest_ppm * self.width(quoted) + self.simulation.market.arbitrage_fee_ppm * PPM
+        away = fair * width // WIDTHS
+        return fair - away, fair + away
+
+    def external(self, quoted: Quoted) -> int:
+        """Return the mid of the external perpetual in ticks, 0 if the market has none.
+
+        It follows the index and has the premium, but not the trades of this venue.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
+        sim = quoted.sim
+        return (sim.index + sim.index * sim.basis // PARTS) // FINE if self.simulation.market.external_perpetual else 0
+
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
         """Move index and makers' prices by what was taken.
 
@@ -278,7 +317,7 @@ class Quotes:
         sim, views = quoted.sim, quoted.sim.views
         if sim.time < time:
             self.hear(quoted, time)
-        width, fixed = self._width(quoted), self._fixed_fair(quoted)
+        width, fixed = self.width(quoted), self.fixed_fair(quoted)
         low = high = fixed
         bids, asks = quoted.bids, quoted.asks
         highest, lowest = 0, 1 << 62
@@ -302,8 +341,14 @@ class Quotes:
         quoted.quotes = (time, bids, asks)
         return bids, asks
 
-    def _width(self, quoted: Quoted) -> int:
-        """Return how wide the makers quote, in millionths of the usual."""
+    def width(self, quoted: Quoted) -> int:
+        """Return how wide the makers quote, in millionths of the usual.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         heat, width = quoted.width
         if heat != quoted.sim.heat:
             heat = quoted.sim.heat
@@ -311,8 +356,14 @@ class Quotes:
             quoted.width = heat, width
         return width
 
-    def _fixed_fair(self, quoted: Quoted) -> int:
-        """Return the oracle price, fine, where it does not follow the simulated index, else 0."""
+    def fixed_fair(self, quoted: Quoted) -> int:
+        """Return the oracle price, fine, where it does not follow the simulated index, else 0.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            Quotes and flow of one product.
+        """
         market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
@@ -410,8 +461,8 @@ class Quotes:
         if simple:
             heat, width = quoted.width
             if heat != sim.heat:
-                width = self._width(quoted)
-            fair = self._fixed_fair(quoted)
+                width = self.width(quoted)
+            fair = self.fixed_fair(quoted)
             if not fair:
                 views = sim.views
                 when, fair = views[-1]
@@ -422,11 +473,11 @@ class Quotes:
                     if simple:
                         first_maker = self.makers[self._closest]
                         low, high = seen_between(views, time - first_maker.latency_ms, time - first_maker.pull_ms)
-                        best = around(low, high, sim.skew, self._closest_ppm * width)
+                        best = around(low, high, sim.skew, self.closest_ppm * width)
                         quoted.top = kept = (time, best, simple)
                         return kept
         if simple:
-            best = around(fair, fair, sim.skew, self._closest_ppm * width)
+            best = around(fair, fair, sim.skew, self.closest_ppm * width)
         else:
             bids, asks = self.quote(quoted, time)
             bid = self._best_price(quoted, 1, max(bids), bids, time)
@@ -486,6 +537,32 @@ class Quotes:
             Code of the product.
         """
         return self.prices(self.products[code], self.core.state.time)
+
+    def sampled(self, code: int, bid: int, ask: int) -> tuple[int, int]:
+        """Return best prices without what arbitrageurs are about to take.
+
+        An order that is placed a moment before a sample and cancelled after it would otherwise set mark and funding.
+
+        Parameters
+        ----------
+        code : int
+            Code of the product.
+        bid : int
+            Best bid in ticks, 0 = none.
+        ask : int
+            Best ask in ticks, 0 = none.
+        """
+        quoted = self.products.get(code)
+        users = quoted.users if quoted is not None else None
+        if quoted is None or users is None or not (users.bids.best or users.asks.best):
+            return bid, ask
+        if not self.has_arbitrage(quoted):
+            return bid, ask
+        low, high = (price >> FINE_BITS for price in self.left_alone(quoted, self.core.state.time))
+        # The makers stay behind such an order, so the other side has moved away with it.
+        if bid > high:
+            return high, min(ask, high + 1)
+        return (max(bid, low), low + 1) if 0 < ask <= low else (bid, ask)
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value.
@@ -719,9 +796,7 @@ class Quotes:
 
 
 def index_source(core: Core, code: int, time: int) -> tuple[int, int]:
-    """Return the next index price of a product in ticks, and 0 for the price of other venues.
-
-    The simulated market has no other venues.
+    """Return the next index price of a product in ticks, and the mid of an external perpetual, 0 if there is none.
 
     Parameters
     ----------
@@ -734,7 +809,9 @@ def index_source(core: Core, code: int, time: int) -> tuple[int, int]:
     """
     quotes = core.books.lazy
     quoted = quotes.products.get(code) if isinstance(quotes, Quotes) else None
-    return (quotes.tick(quoted, time) if quoted is not None and isinstance(quotes, Quotes) else 0), 0
+    if quoted is None or not isinstance(quotes, Quotes):
+        return 0, 0
+    return quotes.tick(quoted, time), quotes.external(quoted)
 
 
 def _summed(levels: Iterable[Level]) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from heapq import heapify, heapreplace
 from ..engine.core import Core
 from ..model.genesis import Genesis
 from ..risk import equity_curve, funding_settlement, prices
-from . import participants
+from . import arbitrage, participants
 from .quoted import Quoted
 from .quoting import Quotes, index_source
 
@@ -52,7 +52,8 @@ def pass_time(core: Core, until: int) -> bool:
     Return False if there is none.
 
     Those are another process, a settlement of funding, and a taker that reaches a user's order. Time does not pass here
-    either while a user holds a position or waits behind a maker. The same goes for a waiting trigger, an unfolded book,
+    either while a user holds a position, waits behind a maker or could become mispriced. The same goes for a waiting
+    trigger, an unfolded book,
     and events that are read.
 
     Parameters
@@ -100,7 +101,7 @@ def pass_time(core: Core, until: int) -> bool:
     for quoted in quotes.products.values():
         tick = _pass_ticks(core, quotes, quoted, ticks[quoted.code], limit)
         if tick > first:
-            quoted.market.external = 0
+            quoted.market.external = quotes.external(quoted)
             prices.follow_samples(core, quoted.market)
     core.risk_index.moved.clear()  # the mark affects no one
     schedule["prices"] = schedule["funding"] = tick
@@ -117,6 +118,7 @@ def _undisturbed(core: Core, quotes: Quotes) -> bool:
         core.price_source is not index_source
         or any(each.entries or each.met or each.retrying for each in core.triggers.values())
         or any(quoted.sim.fronts for quoted in quotes.products.values())
+        or any(arbitrage.is_near(quotes, quoted, core.state.time) for quoted in quotes.products.values())
         or any(market.paused or market.pinned for market in core.state.markets.values())
         or core.state.markets.keys() != quotes.products.keys()
     )
