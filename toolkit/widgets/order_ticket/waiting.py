@@ -101,10 +101,8 @@ class WaitingOrder:
         self.session: Any = None
         self.files: RunFiles | None = None  # it ends with this program, so that no other one has to find it
         self.symbols: tuple[str, ...] = (plan.kept.symbol,)
-        self.files: Any = None
         self.still_open: list[str] = []
         self.ending = False
-        self.files: RunFiles | None = None
         self.now = 0
         self._price = plan.price
         self._first: Prepared | None = None
