@@ -18,6 +18,7 @@ from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.model.market import Market
 from toolkit.venue.risk import ledger
+from toolkit.venue.simulation.arbitrage import ARBITRAGEUR
 from toolkit.venue.simulation.participants import TAKERS, quotes_of
 from toolkit.venue.trading import lifecycle, placing
 from toolkit.venue.trading.lifecycle import position_of
@@ -388,12 +389,12 @@ def _place(core: Core, account: VenueAccount, quote: tuple[int, int]) -> None:
 
 
 def _held(core: Core) -> int:
-    """Return what all simulated takers hold, in steps, trades that are not booked yet included."""
+    """Return what all simulated takers hold, in steps, arbitrageurs and trades that are not booked yet included."""
     simulation = core.state.simulation
     assert simulation is not None
     pending = simulation.products[BTC].pending
     found = 0
-    for address in TAKERS.values():
+    for address in [each for each in (*TAKERS.values(), ARBITRAGEUR) if each in core.state.accounts]:
         position = core.state.accounts[address].positions[BTC]
         found += position.long.size - position.short.size + pending.get(address, (0, 0))[0]
     return found

@@ -7,6 +7,7 @@ its million. Wealth is counted at prices that follow the oracle, so that a pushe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from tests.venue.coalition.world import BTC, World
 from toolkit.venue.model.constants import USDC
 from toolkit.venue.risk import ledger
 from toolkit.venue.risk.prices import band_ticks
+from toolkit.venue.simulation.arbitrage import ARBITRAGEUR
 
 QUICK, SLOW = range(2), range(2, 20)
 Attack = Callable[[World], Iterator[int]]
@@ -142,8 +144,8 @@ def test_pushing_the_price_pays_nobody(attack: Attack, seeds: range) -> None:
     assert max(lost for _, lost in found) <= 1_000, "the LP vault does not pay for it"
 
 
-def mispriced(seed: int, away: float, regime: str = "usual") -> tuple[World, int]:
-    """Sweep 4 million, and leave an order of 60,000 that far from the oracle; return its id."""
+def mispriced(seed: int, away: float, regime: str = "usual", usdc: int = 60_000) -> tuple[World, int]:
+    """Sweep 4 million, and leave an order of a value that far from the oracle; return its id, 0 if it was filled."""
     world = World(regime, 1, seed=seed)
     world.frozen = False
     (member,), side = world.members, 1 if away > 0 else -1
@@ -151,8 +153,8 @@ def mispriced(seed: int, away: float, regime: str = "usual") -> tuple[World, int
     world.act(member, "setLeverage", symbolCode=BTC, leverage="40")
     world.advance(60_000)
     put(world, member, side, 4_000_000, side * 0.02, "IOC")
-    assert put(world, member, side, 60_000, away) == 0
-    return world, next(iter(world.account(member).orders), 0)  # 0: the asks that were left filled it
+    assert put(world, member, side, usdc, away) == 0
+    return world, next(iter(world.account(member).orders), 0)
 
 
 @pytest.mark.parametrize("seeds", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=["quick", "slow"])
@@ -192,3 +194,25 @@ def test_an_order_that_is_only_there_for_a_sample_counts_for_none() -> None:
         cancel(world, member)
     assert worst < 0.003
     assert (market.premium - before) / 10 < 0.003 * 10**12
+
+
+def test_the_capital_of_the_arbitrageurs_is_finite_and_refills() -> None:
+    world, _ = mispriced(1, 0.01, usdc=8_000_000)
+    world.advance(2_000)
+    taken = [abs(world.sizes(ARBITRAGEUR)[BTC]) * 62.5]
+    for _ in range(2):
+        world.advance(60_000)
+        taken.append(abs(world.sizes(ARBITRAGEUR)[BTC]) * 62.5)
+    assert 1_900_000 < taken[0] < 2_100_000
+    assert all(300_000 < later - before < 500_000 for before, later in itertools.pairwise(taken))
+
+
+def test_a_quote_near_fair_is_left_to_the_flow() -> None:
+    world = World("usual", 1)
+    world.frozen, (member,) = False, world.members
+    product, price = world.core.products[BTC], world.core.books.top(BTC)[0]
+    assert world.order(member, "BUY", "0.01", product.price_text(price)).code == 0
+    (order,) = world.account(member).orders
+    world.advance(1_000)
+    assert order in world.account(member).orders or world.sizes(member)[BTC]
+    assert ARBITRAGEUR not in world.core.state.accounts

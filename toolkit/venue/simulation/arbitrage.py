@@ -26,7 +26,7 @@ _EMPTY_MS = 2_000
 """Time after which they look again when their capital is used up."""
 _NEAR_PPM = 10_000
 """While a user's order is nearer to fair than this, they look at each piece of news."""
-_FAR_PPM = 50_000
+_FAR_PPM = 25_000
 """An order that is further away than this can't be reached within the minutes that pass in one batch."""
 
 
@@ -84,7 +84,7 @@ def is_near(quotes: Quotes, quoted: Quoted, time: int, reach_ppm: int = _FAR_PPM
     time : int
         Present time, Unix ms.
     reach_ppm : int, optional
-        Distance from fair in millionths (default: 5 %).
+        Distance from fair in millionths (default: 2.5 %).
     """
     bid, ask = quoted.users.bids.best, quoted.users.asks.best
     if not (bid or ask) or not quotes.has_arbitrage(quoted):
