@@ -45,9 +45,9 @@ DEFAULTS: list[tuple[str, dict[str, Any]]] = [
     ("run a.py", {
         "file": Path("a.py"), "name": None, "which": None, "env": "testnet", "url": None, "account": None,
         "limits": None, "set": [], "symbols": None, "interval": "1m", "duration": None, "warm_up": 0,
-        "close_at_end": False, "notify": None, "log": None,
+        "close_at_end": False, "notify": None, "heartbeat": None, "log": None,
     }),
-    ("runs", {"what": None, "name": None, "flatten": False, "wait": 60.0, "out": None, "lines": 40}),
+    ("runs", {"what": None, "name": None, "flatten": False, "wait": 60.0, "out": None, "lines": 40, "port": 8647}),
     ("record testnet", {
         "url": "testnet", "ws_url": None, "out": Path("recording"), "symbols": None, "channels": None, "depth": 20,
         "exact": False, "duration": None, "rows_per_file": 50_000, "flush": "5m",

@@ -61,7 +61,8 @@ def write_table(
     # The header comes last: the seal is looked for from the end.
     metadata = {**(first.schema.metadata or {}), **(about or {}), KEY: kind.header(identity)}
     schema = first.schema.with_metadata(metadata)
-    with new_file(path) as file:
+
+    def write(file: BinaryIO) -> None:
         # The page checksums are for the other programs.
         with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
             for part in chain([first], parts):
@@ -69,6 +70,8 @@ def write_table(
         _, at, seal = _seal_of(file)
         file.seek(at)
         file.write(seal)
+
+    new_file(path, write)
 
 
 def read_table(

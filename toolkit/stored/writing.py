@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,18 +35,24 @@ def write_file(
     OSError
         If it can't be written.
     """
-    with new_file(path, private=private, replace=replace) as file:
-        file.write(data)
+    new_file(path, lambda file: file.write(data), private=private, replace=replace)
 
 
-@contextmanager
-def new_file(path: str | os.PathLike[str], *, private: bool = False, replace: bool = True) -> Iterator[BinaryIO]:
-    """Yield a file that can be written and read, and give it its name once the block has ended without an error.
+def new_file(
+    path: str | os.PathLike[str],
+    write: Callable[[BinaryIO], object],
+    *,
+    private: bool = False,
+    replace: bool = True,
+) -> None:
+    """Let a function write a file, as `write_file` writes its bytes.
 
     Parameters
     ----------
     path : str or PathLike
         Path of the file.
+    write : callable
+        Function that takes the open file, which can be read as well.
     private : bool, optional
         As in `write_file` (default: False).
     replace : bool, optional
@@ -64,7 +69,7 @@ def new_file(path: str | os.PathLike[str], *, private: bool = False, replace: bo
     if target.exists() and not replace:
         raise FileExistsError(17, "the file exists, and is never overwritten", str(target))
     if target.exists() and not target.is_file():  # a device or a pipe, which a rename would replace
-        yield (held := io.BytesIO())
+        write(held := io.BytesIO())
         target.write_bytes(held.getvalue())
         return
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -72,7 +77,7 @@ def new_file(path: str | os.PathLike[str], *, private: bool = False, replace: bo
         try:
             handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
             with os.fdopen(handle, "w+b") as file:
-                yield file
+                write(file)
                 file.flush()
                 os.fsync(file.fileno())
             if replace:

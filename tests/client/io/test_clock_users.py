@@ -69,8 +69,8 @@ def approval_of_the_agent(machine: Machine) -> Callable[[], bool]:
     row = pd.DataFrame({"master": ["0xa"], "name": ["a"], "status": ["ACTIVE"], "expires_at": [ends]})
     info = SimpleNamespace(agents=lambda **_: row)
     session: Any = SimpleNamespace(
-        wallet=SimpleNamespace(agent="0xb"), info=info, account="0xA", clock=machine.clock, venue=None,
-        permissions=SimpleNamespace(signed_until=dict),
+        wallet=SimpleNamespace(agent="0xb"), info=info, clock=machine.clock, venue=None,
+        permissions=SimpleNamespace(signed_until=dict, account=lambda: "0xA"),
     )  # fmt: skip
 
     def over() -> bool:

@@ -94,9 +94,9 @@ def test_a_waiting_order_that_triggers_in_between_is_cancelled_and_named(
 
 
 def test_what_was_filled_before_is_not_counted(venue: LocalVenue, bob: toolkit.Session) -> None:
-    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
-        early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
-        bob.sell("BTCUSDC", "0.003", price="50000")
+    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="60000")}) as session:
+        early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("60000", "59000"))
+        bob.sell("BTCUSDC", "0.003", price="60000")
         done = session.cancel_all()
         assert done.filled == {early.order_id: Decimal("0.004")}
         assert f"0.004 of order {early.order_id} filled" in repr(done)

@@ -42,7 +42,7 @@ def public(kind: type) -> set[str]:
         (
             toolkit.Session,
             toolkit.AsyncSession,
-            {"aio", "blotter", "control", "dashboard", "history", "statement", "ticket", "what_if", "widgets"},
+            {"aio", "blotter", "control", "dashboard", "history", "runs", "statement", "ticket", "what_if", "widgets"},
         ),
     ],
 )

@@ -33,7 +33,7 @@ class Tables(TableFlows, Synchronous):
         self.info = SimpleNamespace(_reader=world.reader)
         self.stream = stream
         self._catalogue = world.catalogue
-        self._known_account = account
+        self.account = account
         self._driver = Driver(world.send, Runtime(now=lambda: world.now), sleep=lambda _: None)
 
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.research.backtesting.known_runs import Everything
 from tests.research.markets import walk
@@ -44,7 +46,10 @@ def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPat
     for core in cores:
         # What the house traded is named by its quotes, which it counts below 0. A quick walk has fewer of them.
         entries = core.state.history.ledger.records
-        entries[:] = [entry for entry in entries if not str(entry.reference).startswith("-")]
+        entries[:] = [
+            replace(entry, reference="-") if isinstance(entry, Struct) and entry.reference.startswith("-") else entry
+            for entry in entries
+        ]
     return [(run, core.state_hash()) for run, core in zip(runs, cores, strict=True)]
 
 

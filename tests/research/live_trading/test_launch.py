@@ -478,7 +478,7 @@ def test_what_others_paid_for_a_bankrupt_account_is_shown(session: Any) -> None:
     session.exchange.set_leverage(BTC, "40")
 
     def crash(ctx: Context) -> None:
-        session.venue.control.set_oracle(BTC, "50000")
+        session.venue.control.set_oracle(BTC, "60300")  # further, and the position would be deleveraged
 
     run = ask({0: lambda ctx: ctx.buy(BTC, "5"), 1: crash}, session)
     assert "LIQUIDATION" in set(run.fills["type"])

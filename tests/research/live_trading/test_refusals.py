@@ -133,7 +133,7 @@ def test_a_liquidation_ends_the_run_and_is_an_event(session: Any) -> None:
 
     def on_bar(ctx: Any, bar: Any) -> None:
         ctx.target_share(BTC, 30)
-        session.venue.control.set_oracle(BTC, f"{bar.close * 0.9:.1f}")
+        session.venue.control.set_oracle(BTC, f"{bar.close * 0.975:.1f}")
 
     strategy = {"on_bar": on_bar, "on_fill": lambda ctx, fill: seen.append(fill.type)}
     run: Any = live(strategy, session, [BTC], duration="9m", limits=Limits())

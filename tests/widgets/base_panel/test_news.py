@@ -50,10 +50,10 @@ def test_a_liquidation_is_said_with_its_amount_in_every_panel_and_named_in_the_f
     for panel in (blotter, account):
         _, kind, text = happened(panel)
         assert kind == "liquidation"
-        assert text.startswith(f"liquidation: {verb} 0.6 BTCUSDC at ")
-        assert text.endswith("−120.00 USDC")
+        assert text.startswith(f"liquidation: {verb} 3 BTCUSDC at ")
+        assert text.endswith("−600.00 USDC")
     row = blotter.view["fills"][0]
-    assert (row["kind"], row["pnl"]) == ("liquidation", "−120.00")
+    assert (row["kind"], row["pnl"]) == ("liquidation", "−600.00")
 
 
 @pytest.mark.parametrize("kind", ["filled", "cancelled"])

@@ -59,7 +59,15 @@ class _Page(BaseHTTPRequestHandler):
             self.wfile.write(raw)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: a page that is open asks every few seconds."""
+        """Log nothing: a page that is open asks every few seconds.
+
+        Parameters
+        ----------
+        format : str
+            Text with places for the arguments.
+        *args : object
+            The arguments.
+        """
 
 
 def page_server(port: int) -> ThreadingHTTPServer:

@@ -281,8 +281,8 @@ class BarMatcher(ABC):
     instant : dict of int to Bar
         The bars that close at one time, by product code, while they are looked at or walked.
     coupled : bool
-        Whether the price of any symbol may let something happen in another one: a margin is shared, and the prices of
-        `instant` may be too bad for it, or an exit tries again.
+        Whether a price may let something happen in another symbol. A shared margin may not last through the bars of
+        `instant`, or an exit tries again.
     out : set of SymbolState
         Symbols whose price is not between their wake prices.
     version : int

@@ -442,7 +442,8 @@ class RunState:
         values = self.equity, self.balance + self._assigned, held, marks
         if self.journal is not None:
             values = self.own_equity, self.own_equity - self.own.unrealized(marks), held, marks
-        if self.journal is not None and self.equity == self.equity and time_ms >= self._kept_ms + SAMPLE_MS:
+        known = all(value == value for value in values[:2])
+        if self.journal is not None and known and time_ms >= self._kept_ms + SAMPLE_MS:
             self._keep_sample(time_ms, self.journal, values[:2])
         self.samples.append((time_ms, *values))
 

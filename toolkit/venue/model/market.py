@@ -192,7 +192,7 @@ class Market(msgspec.Struct, frozen=True):
         >>> Market.named("stressed").regime
         'stressed'
         """
-        if name not in SCALES:
+        if not isinstance(name, str) or name not in SCALES:
             known = f"{', '.join(SCALES)}, a Market, and None for no market"
             reason = f"market {shown(name)} is not known. There are {known}"
             raise InputError(reason, field="market", rule="known", value=name, nearest=tuple(SCALES))

@@ -183,7 +183,7 @@ def test_a_stop_sees_every_trade_and_closes_in_the_recorded_book() -> None:
 
 def test_a_position_beyond_its_margin_is_liquidated_in_the_recorded_book() -> None:
     gone = [(3500, DEPTH, side, price, 0.0) for _, _, side, price, _ in BOOK]
-    fall = [*gone, (3500, DEPTH, 1, 57000.0, 5.0), (3500, DEPTH, -1, 57001.0, 5.0)]
+    fall = [*gone, (3500, DEPTH, 1, 58800.0, 5.0), (3500, DEPTH, -1, 58801.0, 5.0)]
     later = (12000, DEPTH, 1, 50000.0, 1.0)
     result = run(events_of(*BOOK, *fall, later), (1, "0.3", None, {}), capital=500, leverage=40)
     assert result.fills["type"].tolist()[-1] == "LIQUIDATION"
