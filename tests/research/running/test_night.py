@@ -192,6 +192,6 @@ def test_a_night_loses_nothing_and_is_told_rightly(tmp_path: Path, monkeypatch: 
         equity = float(session.wallet_balances()["equity"].iloc[0])
         assert table["pnl"].sum() == pytest.approx(equity - 10_000, abs=1), table.to_string()
     lines = [json.loads(line) for line in research.attach("night").log_file.read_text().splitlines()]
-    story = [line["text"] for line in lines if line["logger"] == "toolkit.run"]
+    story = [line["text"] for line in lines if line["logger"] in ("toolkit.run", "toolkit.limits", "toolkit.feed")]
     print(f"{len(events)} events, {len(run.fills)} fills, {len(lines)} lines of log, {len(story)} of them the story")
     assert len(story) < 200, "\n".join(story)

@@ -34,6 +34,8 @@ LOUD = frozenset({*_GRAVE, "PROBLEM", "UNKNOWN"})
 """Kinds of events whose lines are warnings."""
 TOLD = frozenset({*_GRAVE, "START", "RESUME", "CONTINUE", "END", "STOP", "INTERRUPT"})
 """Kinds of events that are told, beside fills."""
+LOGGERS = {"LIMIT": "toolkit.limits", "KILL": "toolkit.limits", "TRANSPORT": "toolkit.feed"}
+"""Kind of an event → logger of its line, where it is not that of the run."""
 FILLS_EVERY_S = 60.0
 """Seconds in which the fills after one that was told are counted, and told together."""
 PING_S = 60.0
@@ -169,7 +171,6 @@ class Voice:
         self._run = run
         self._teller = None if notify is None else Teller(notify)
         self._told_ms, self._untold = float("-inf"), 0
-        self._log = logging.getLogger("toolkit.run")
 
     def event(self, time_ms: int, kind: str, symbol: str, text: str) -> None:
         """Say that something happened.
@@ -187,7 +188,8 @@ class Voice:
         """
         words = " ".join(filter(None, [kind, symbol, text]))
         told = {"run": self._run, "kind": kind, "symbol": symbol, "venue_ms": time_ms}
-        self._log.log(logging.WARNING if kind in LOUD else logging.INFO, "%s: %s", self._run, words, extra=told)
+        logger = logging.getLogger(LOGGERS.get(kind, "toolkit.run"))
+        logger.log(logging.WARNING if kind in LOUD else logging.INFO, "%s: %s", self._run, words, extra=told)
         if self._teller is not None and kind in TOLD:
             self._tell(words)
 
