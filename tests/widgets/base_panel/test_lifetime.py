@@ -18,6 +18,8 @@ ticket = session.ticket("BTCUSDC")
 ticket"""
 OURS = """for one in threading.enumerate():
     if one.name == "toolkit-history":  # the last session may still be reading, and ends by itself
+        while one.ident is None:  # it is only being started
+            pass
         one.join()
 names = sorted(one.name for one in threading.enumerate() if one.name.startswith("toolkit-"))
 print(*names, len(toolkit.widgets.OrderTicket.open_panels))"""

@@ -11,6 +11,7 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -22,8 +23,10 @@ from ...stored.writing import write_file
 from ..account.account_book import RUN_BITS
 from ..io.nonce_sources import data_directory
 
-State = Literal["RUNNING", "PAUSED", "ENDING", "ENDED", "DIED"]
-"""DIED is a run whose program is gone without ending it: its orders may still be open."""
+State = Literal["STARTING", "RUNNING", "PAUSED", "ENDING", "ENDED", "DIED"]
+"""STARTING is a run that is started again, and still reads what it left.
+
+DIED is a run whose program is gone without ending it: its orders may still be open."""
 IN_PROCESS = "in-process-"
 """Beginning of the names of folders of venues in a process, which end with it."""
 UNNAMED = ".process-"
@@ -162,6 +165,13 @@ class RunFiles:
         if status.state != "ENDED" and not self.is_running():
             status.state, status.why = "DIED", "its program is gone. Its orders may be open"
         return status
+
+    def start_again(self) -> None:
+        """Tell other programs that this one starts the run again, and not what an earlier one told."""
+        with suppress(OSError, msgspec.MsgspecError):
+            status = msgspec.json.decode(self.status.read_bytes(), type=RunStatus)
+            status.state, status.why, status.pid = "STARTING", "", os.getpid()
+            self.write(status)
 
     def is_running(self) -> bool:
         """Return whether a program holds the run's lock."""

@@ -285,6 +285,8 @@ class BarMatcher(ABC):
         `instant`, or an exit tries again.
     out : set of SymbolState
         Symbols whose price is not between their wake prices.
+    traded : set of SymbolState
+        Symbols with a request since the last look at exits.
     version : int
         Number of the wake prices. It grows with each change.
     due : int
@@ -311,6 +313,7 @@ class BarMatcher(ABC):
         self._unbound = set[int]()
         self._named_slippage = False
         self.out: set[SymbolState] = set()
+        self.traded: set[SymbolState] = set()
         self._awake: set[SymbolState] = set()
         self._order_wakes: dict[SymbolState, tuple[int, int]] = {}
         self._known_events = 0
@@ -452,8 +455,11 @@ class BarMatcher(ABC):
             self.update_wake_prices()
         # Hooks are slow, and inside the wake prices they have nothing to do.
         everywhere = self.every_point or self.coupled
-        if everywhere or self.out:
-            with self._exit_quotes(None if everywhere else self.out):
+        # An order of the account sets the last price to that of its fill, which an exit may be waiting for.
+        traded = {state for state in self.traded if not state.wake_low < state.market.last < state.wake_high}
+        self.traded.clear()
+        if everywhere or self.out or traded:
+            with self._exit_quotes(None if everywhere else self.out | traded):
                 self.core.run_hooks()
             self.stale = True
         self.deliver_events()

@@ -373,6 +373,7 @@ class SimulatedBroker(BarMatcher):
         payload : object
             Content of the request: (handle, steps), (handle, changed order), a client id, or a product code.
         """
+        self.traded.add(state)
         if kind == "place":
             self._place(state, *payload)
         elif kind == "modify":

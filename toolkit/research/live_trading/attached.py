@@ -38,8 +38,8 @@ def runs() -> pd.DataFrame:
     DataFrame
         Index: name. One row for each run, and "by hand" for accounts that others trade on, too.
 
-        - environment, account, strategy, state, symbols, positions, event: text. States are RUNNING, PAUSED, ENDING,
-          ENDED and DIED: the program is gone, and the run's orders may be open
+        - environment, account, strategy, state, symbols, positions, event: text. States are STARTING, RUNNING, PAUSED,
+          ENDING, ENDED and DIED: the program is gone, and the run's orders may be open
         - pnl: float64, USDC, what the run earned since its first start: its fills, positions at mark and funding
         - equity: float64, USDC
         - started, event_time: datetime64[ms, UTC], the venue's time
@@ -62,7 +62,7 @@ def _by_hand(known: list[RunStatus]) -> RunStatus | None:
     """Return the part of an account's profit that no run has made, None where only one run has traded."""
     last = max(known, key=lambda one: one.told)
     # The account as of now, from as early as a run tells it. What has ended knows nothing of the time after.
-    alive = [one for one in known if one.state in ("RUNNING", "PAUSED", "ENDING")] or [last]
+    alive = [one for one in known if one.state in ("STARTING", "RUNNING", "PAUSED", "ENDING")] or [last]
     base = min(alive, key=lambda one: one.started)
     within = [one for one in known if one.started >= base.started]
     if (len(within) == 1 and not base.shared) or base.account_pnl is None or any(one.pnl is None for one in within):

@@ -249,6 +249,7 @@ class RunJournal:
             text = f"run {name!r} of account {session.account} is running already"
             raise ToolkitError(f"{text}. Stop it there, or choose another name")
         run.files.take_asked()  # that was asked of an earlier start
+        run.files.start_again()
         self.begun: Line | None = None
         self.handles: dict[int, OrderHandle] = {}
         self.fills: dict[str, OwnFill] = {}

@@ -145,6 +145,8 @@ class RunState:
         Equity of the wallet, USDC.
     balance : float
         Balance of the wallet, USDC.
+    begun : bool
+        Whether `begin` has read everything.
     first_equity : float
         Equity at the start, USDC.
     deposited : float
@@ -229,6 +231,7 @@ class RunState:
         self.new_cancels: deque[OrderHandle] = deque()
         self.next_open_ms: dict[str, int] = {}
         self.started_ms = self.answered_ms = 0
+        self.begun = False
         self.notes: list[tuple[int, str, str, str]] = []
         self._marks: dict[str, float] = {}
         self.own = OwnLedger()
@@ -286,6 +289,7 @@ class RunState:
                 self._notice(row.client_order_id, row.order_id)
         insist(self.read_wallet)
         self.first_equity = self.account_equity = self.equity
+        self.begun = True
 
     def _take_up(self, journal: RunJournal) -> None:
         """Replace the account's book by the run's own."""
@@ -296,7 +300,7 @@ class RunState:
             text = f"the run has traded {left}, which its symbols leave out now. Add them, or choose another name"
             raise InputError(text, field="symbols", rule="those of the run", value=self.symbols)
         # The position of this run is the sum of its fills. Others may trade on the same account.
-        book = self.witnesses.book
+        book, self.own = self.witnesses.book, OwnLedger()
         for symbol in self.symbols:
             book.begin(symbol, own=(0, 0))
         for fill in journal.fills.values():

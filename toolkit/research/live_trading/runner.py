@@ -434,6 +434,7 @@ class Runner:
         # Before `on_start`: a strategy that places orders there must see those that it still has.
         if state.journal is not None:
             self._resume(state.journal)
+        state.sample(state.started_ms)  # before `on_start`, whose orders may be filled at prices that are not known yet
         self._telling.tell("RUNNING", "")
         self.strategy.on_start(self.ctx)
         if self.warm_up:
@@ -443,7 +444,6 @@ class Runner:
         if overrides(self.strategy, "on_timer"):
             self._feed.add_fills()
             self._timer_due_ms = state.started_ms + self.ctx.timer_ms
-        state.sample(state.started_ms)
 
     def _resume(self, journal: RunJournal) -> None:
         """Continue where the run of this name stopped, and print the state of its orders and positions."""
@@ -742,6 +742,8 @@ class Runner:
         failed = self._attempt("on_stop", lambda: self.strategy.on_stop(self.ctx))
         # Each further step is tried alone: one that fails must not keep the others from cancelling or closing.
         state.trading = False
+        if not state.begun:  # it was told to end while it began, and what it left before is still to be cancelled
+            self._attempt("reading what it left", state.begin)
         if not state.dry_run:
             for symbol in self.symbols:
                 self._attempt(f"cancelling in {symbol}", partial(state.cancel_open, symbol))
