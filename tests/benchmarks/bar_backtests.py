@@ -6,7 +6,8 @@ import importlib.util
 import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,53 @@ def _cross(data: Any, fast: int, slow: int, target: float) -> Measurement:
     return Measurement(name, BARS / mine, "bars/s", target, "higher", "ratio", "backtesting.py", peer / mine, note=note)
 
 
+class Ladder(Strategy):
+    """Places many orders at once, far below the price."""
+
+    orders = 1_000
+
+    def on_start(self, ctx: Any) -> None:
+        """Note that nothing is placed.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        """
+        self.placed = False
+
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        """Place them at the first bar.
+
+        Parameters
+        ----------
+        ctx : Context
+            Context of the run.
+        bar : Bar
+            The bar that has closed.
+        """
+        for number in range(0 if self.placed else self.orders):
+            ctx.buy(bar.symbol, "0.001", 40_000 + number % 2_000)
+        self.placed = True
+
+
+def _growth(name: str, sizes: Sequence[int], run: Callable[[int], object], target: float) -> Measurement:
+    """Measure with which power of a size the time of a run grows. In proportion to it is 1."""
+    spent = seconds(*(partial(run, size) for size in sizes), repeat=3, clock=time.process_time)
+    power = float(np.polyfit(np.log(sizes), np.log(spent), 1)[0])
+    note = ", ".join(f"{size}: {each:.2f} s" for size, each in zip(sizes, spent, strict=True))
+    return Measurement(name, power, "", target, "lower", note=note)
+
+
+def _portfolio(symbols: int) -> Any:
+    data = {f"S{at}USDC": minute_bars(500, at) for at in range(symbols)}
+    return backtest(SmaCross, data, capital=100_000 * symbols, funding=None)
+
+
+def _resting(orders: int) -> Any:
+    return backtest(type("Placing", (Ladder,), {"orders": orders}), {"BTCUSDC": minute_bars(100)}, capital=10**6)
+
+
 def measure_research() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers."""
     data = minute_bars()
@@ -237,4 +285,6 @@ def measure_research() -> list[Measurement]:
         _sweep_row(data.iloc[:750], signal, "arrays", 2.0),
         _sweep_row(data, signal, "arrays", None),
         _many_columns(data.iloc[:1000]),
+        _growth("growth with the symbols of a portfolio, 500 bars", (10, 30, 60), _portfolio, 1.1),
+        _growth("growth with the orders that rest", (500, 1_000, 4_000), _resting, 1.1),
     ]
