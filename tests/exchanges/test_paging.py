@@ -138,6 +138,16 @@ def test_funding_rates_step_over_empty_pages_too(monkeypatch: pytest.MonkeyPatch
     market.close()
 
 
+def test_without_a_start_the_last_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = minutes(3000)
+    monkeypatch.setattr(exchange_market, "wall_ms", lambda: NOW)
+    market = Historical(times, first_rows).at(ExchangeMarket("binance", SYMBOL))
+    assert market.klines("1m").index.as_unit("ms").asi8.tolist() == times[-1000:]
+    before = market.klines("1m", end=times[-500])
+    assert before.index.as_unit("ms").asi8.tolist() == times[-1500:-500]
+    market.close()
+
+
 def test_levels_between_two_local_ticks_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     exchange = Exchange("watchOrderBook", contract_size=1.0)
     exchange.precisionMode = 3  # significant digits
