@@ -134,7 +134,9 @@ def test_funding_rates_step_over_empty_pages_too(monkeypatch: pytest.MonkeyPatch
     market = Historical(times, window(100)).at(ExchangeMarket("binance", SYMBOL))
     rates = market.funding_rates(times[0] - 90 * 86_400_000)
     assert len(rates) == 900
-    assert rates.attrs["coverage"]["missing"] == []
+    said = rates.attrs["coverage"]
+    assert (said["missing"], said["quiet"], said["forming"]) == ([], 0, 0)
+    assert said["quiet_spans"] == said["proven"]
     market.close()
 
 
