@@ -59,3 +59,8 @@ def test_numbers_stay_as_they_are_on_the_wire(code: TxCode, number: int) -> None
     assert code == number == TxCode(number)
     assert msgspec.json.encode(code) == str(number).encode()
     assert type(Refused(code, "no").code) is int
+
+
+def test_a_number_never_changes_its_meaning() -> None:
+    known = (Path(__file__).parents[2] / "frozen/tx_codes.txt").read_text(encoding="utf-8").splitlines()
+    assert [f"{code.value} {code.name}" for code in TxCode] == known, "add new numbers to the file, and change none"
