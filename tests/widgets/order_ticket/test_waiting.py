@@ -17,6 +17,7 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
+from toolkit.widgets.order_ticket.ticket import DEPTH
 
 BTC = "BTCUSDC"
 
@@ -216,7 +217,10 @@ def test_on_a_clock_that_runs_a_trade_of_another_account_sends_it() -> None:
         venue.control.set_oracle(BTC, "60000")
         venue.control.add_liquidity(BTC, "SELL", "60010", "0.02")
         other.buy(BTC, "0.01")
-        session.stream.ticker(BTC).wait(timeout=5)
+        stream = session.stream
+        feeds = stream.ticker(BTC), stream.order_book(BTC, DEPTH), stream.account(), stream.positions()
+        for live in (*feeds, stream.orders(), stream.leverages(), stream.order_history()):
+            live.frame(timeout=5)  # a panel is locked until each of them has come
         ticket = waiting(session, order_type="STOP_ENTRY", trigger_price="60020")
         venue.control.add_liquidity(BTC, "SELL", "60020", "5")
         other.buy(BTC, "0.05", "60020")
