@@ -881,7 +881,7 @@ class Context(ABC):
         order, symbol = placed.order, str(placed.order.symbol)
         # What is left of a position says why an order that only reduces was not filled: for want of offers, or of it.
         held = self.legs(symbol)[order.side.startswith("BUY")]
-        partly = placed.filled and (held or not (order.reduce_only or order.side.endswith("_HEDGE")))
+        partly = placed.filled and (held or not (order.reduce_only or closes_leg(order.side)))
         found_too_little = partly or (order.is_market and not placed.filled)
         # No cancel reaches an order at market in time. A venue without reasons does not say who cancelled another one.
         by_venue = order.is_market or (placed.reason and not placed.asked)

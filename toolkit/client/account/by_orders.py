@@ -11,6 +11,7 @@ from ...errors import BadAnswer
 from ...limits import Book
 from ...protocol.reads.door import typed_rows
 from ...protocol.reads.info.orders import FILLS, ORDER_STATES, OrderState, Trade
+from ...sides import closes_leg
 from ..io.flow import Flow
 from ..io.transport import Retry
 from ..reads.catalogue import Catalogue
@@ -188,7 +189,7 @@ def by_all_orders(
         if product.last is not None and not (left_out and missing):
             names[each], steps[product.symbol] = product.symbol, product.last.step_size
     sides = {row.side for row in orders if row.filled} | {row.side for row in fills}
-    book = AccountBook(steps, True if any(side.endswith("_CLOSE_HEDGE") for side in sides) else hedge)
+    book = AccountBook(steps, True if any(map(closes_leg, sides)) else hedge)
 
     def in_steps(symbol: str, quantity: Decimal) -> int:
         return round(quantity / steps[symbol])

@@ -385,22 +385,30 @@ class TradingFlows:
         """Place orders in the account's position mode, or in the given one."""
         orders = list(_listed(orders))
         mode = (yield from self._is_hedged(orders, vault_address)) if hedge is None else hedge
-        while True:
-            action = yield from self._order_action(orders, bool(mode))
+        try:
+            made = yield from self._submit_in_mode(orders, expiry_after, vault_address, bool(mode))
+        except ActionRejected as refused:
+            if hedge is not None or any(one.accepted for one in getattr(refused.receipt, "results", ())):
+                raise
+            # An account shows its mode with its first position only. What was refused whole is sent in the other mode.
+            known = yield from self._is_hedged(orders, vault_address, anew=True)
+            other = mode is None if known is None else known
+            if other is bool(mode):
+                raise
             try:
-                made: Receipt = yield from self._calls.live(self._delivery.submit(action, expiry_after, vault_address))
-            except ActionRejected as error:
-                # An account shows its mode with its first position only. What was refused whole is sent in the other.
-                if hedge is not None or any(one.accepted for one in getattr(error.receipt, "results", ())):
-                    raise
-                hedge = yield from self._is_hedged(orders, vault_address, anew=True)
-                hedge = mode is None if hedge is None else hedge
-                if hedge is bool(mode):
-                    raise
-                mode = hedge
-            else:
-                made.note = note
-                return made
+                made = yield from self._submit_in_mode(orders, expiry_after, vault_address, other)
+            except ActionRejected as again:
+                # Which of the two reasons counts depends on the mode, which may still not be known.
+                again.add_note(f"Before, as an order of {'hedge' if mode else 'one-way'} mode: {refused}")
+                raise
+        made.note = note
+        return made
+
+    def _submit_in_mode(
+        self, orders: Iterable[object], expiry_after: int | Unset | None, vault_address: str | None, hedge: bool
+    ) -> Flow[Receipt]:
+        action = yield from self._order_action(orders, hedge)
+        return (yield from self._calls.live(self._delivery.submit(action, expiry_after, vault_address)))
 
     def _check_orders(self, given: Iterable[object]) -> list[Order | Bracket]:
         """Return what is a list of orders, without a bracket among others. `PreTradeChecks` checks the rules."""

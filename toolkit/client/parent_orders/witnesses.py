@@ -10,6 +10,7 @@ from ...products import Product
 from ...protocol.reads.door import typed_rows
 from ...protocol.reads.info.orders import FILLS, Trade
 from ...protocol.reads.info.positions import POSITIONS
+from ...sides import closes_leg
 from ..account.account_book import AccountBook, in_words, run_of
 from ..io.flow import Flow
 from ..orders.order_calls import OrderCalls
@@ -70,7 +71,7 @@ def closed_by_hand(
         Client ids of the child orders of all parent orders.
     """
     twap, symbol = plan.twap, product.symbol
-    if twap.reduce_only or twap.side.endswith("_CLOSE_HEDGE") or not plan.filled:
+    if twap.reduce_only or closes_leg(twap.side) or not plan.filled:
         return ""
     asked = {"account": plan.vault or plan.account, "symbol": product.code}
     rows = (yield from calls.reader.typed(POSITIONS, asked))[0]

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -102,7 +102,7 @@ class WaitingOrder:
         self.files: RunFiles | None = None  # it ends with this program, so that no other one has to find it
         self.symbols: tuple[str, ...] = (plan.kept.symbol,)
         self.still_open: list[str] = []
-        self.ending = False
+        self.ending = self._cancelled = False
         self.now = 0
         self._price = plan.price
         self._first: Prepared | None = None
@@ -167,7 +167,11 @@ class WaitingOrder:
         reason : str, optional
             Why (default: "cancelled by its owner").
         """
-        self._later(partial(self._order.cancel, reason))
+        self._later(partial(self._cancel, reason))
+
+    def _cancel(self, reason: str) -> None:
+        self._cancelled = True
+        self._order.cancel(reason)
 
     def ask(self) -> None:
         """Ask the venue for the outcome of the order that was sent last."""
@@ -210,7 +214,7 @@ class WaitingOrder:
             return shown_status(handle.state)
         if not self._order.done:
             return WAITING
-        return CANCELED if self._order.reason.startswith("cancelled") or self.ending else REJECTED
+        return CANCELED if self._cancelled or self.ending else REJECTED
 
     def words(self) -> str:
         """Return its progress in one sentence."""
@@ -249,7 +253,7 @@ class WaitingOrder:
             What ended it, in words.
         """
         self.ending = True
-        self._later(partial(self._order.cancel, f"cancelled by {why or 'stop_all'}"))
+        self._later(partial(self._cancel, f"cancelled by {why or 'stop_all'}"))
 
     def wait(self, timeout: float) -> bool:
         """Return whether it ends within `timeout` seconds.
@@ -273,7 +277,7 @@ class WaitingOrder:
         """
         from ...research.account_data import OrderHandle
 
-        order = self._sided(order) if isinstance(order, Order) else order
+        order = order.in_mode(self._is_hedged(str(order.symbol)))  # as it was reviewed
         placed = OrderHandle(order)
         intents, first = self.session.intents, self._first
         try:
@@ -292,12 +296,6 @@ class WaitingOrder:
             placed.state, placed.reason = "REJECTED", str(refused)
             self._refuse(None if self._sender is not None else placed, placed.reason)
         return placed
-
-    def _sided(self, order: Order) -> Order:
-        """Return an exit with the side that closes a leg in hedge mode, as it was reviewed."""
-        if order.reduce_only is None or order.side.endswith("_HEDGE") or not self._is_hedged(str(order.symbol)):
-            return order
-        return replace(order, side="BUY_CLOSE_HEDGE" if order.side == "BUY" else "SELL_CLOSE_HEDGE")
 
     def _refuse(self, placed: OrderHandle | None, reason: str) -> None:
         self._notes.append(reason)
@@ -328,7 +326,9 @@ class WaitingOrder:
             if self.ending or not placed.order_id:
                 return
             action = OrderAction.made(
-                ActionType.REPLACE, [self._sided(changed).item(self._product.code)], placed.order_id
+                ActionType.REPLACE,
+                [changed.in_mode(self._is_hedged(str(changed.symbol))).item(self._product.code)],
+                placed.order_id,
             )
             self.session.intents.send(self.session.intents.prepare(action), confirmed=True)
         except OutcomeUnknown as unknown:
@@ -481,7 +481,7 @@ class WaitingOrder:
                     client_id = placed.cl_ord_id
                     self._values[client_id] = self._values.get(client_id, Decimal(0)) + filled * item["fill_price"]
             elif filled and str(item["order_id"]) == self.plan.cancels:
-                self._order.cancel(f"cancelled: order {self.plan.cancels} was filled")
+                self._cancel(f"cancelled: order {self.plan.cancels} was filled")
 
 
 def waiting_on(session: Session, symbol: str) -> WaitingOrder | None:
